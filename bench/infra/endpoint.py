@@ -1,0 +1,48 @@
+"""Where a service answers and with which credentials; no text form of an endpoint shows its password."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+
+def bracketed(host: str) -> str:
+    """An IPv6 address needs brackets in a URL, or its colons would read as the port's."""
+    return f"[{host}]" if ":" in host else host
+
+
+def is_loopback(host: str) -> bool:
+    """Literal addresses and `localhost` only: a name that resolves to loopback today may not tomorrow."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class NatsEndpoint:
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    monitor_port: int | None = None
+    tls: bool = False
+
+    @property
+    def url(self) -> str:
+        return f"{'tls' if self.tls else 'nats'}://{bracketed(self.host)}:{self.port}"
+
+
+@dataclass(frozen=True)
+class TidbEndpoint:
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    database: str = "bench"
+
+    @property
+    def url(self) -> str:
+        return f"mysql://{bracketed(self.host)}:{self.port}/{self.database}"
