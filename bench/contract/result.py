@@ -1,0 +1,64 @@
+"""The result row on `results.<variant>.<p>` and in TiDB."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.contract.event import value_of
+
+FIELDS = ("run_id", "key", "window_end_ms", "count", "sum_value", "seq", "producer_ts_ms")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One key's aggregate over one window.
+
+    seq and producer_ts_ms are the maxima over the window's input: a progress mark, not contiguous.
+    """
+
+    run_id: str
+    key: str
+    window_end_ms: int
+    count: int
+    sum_value: int
+    seq: int
+    producer_ts_ms: int
+
+
+def encode_result(result: Result) -> bytes:
+    return json.dumps(asdict(result), separators=(",", ":")).encode()
+
+
+def result_from_fields(fields: Any) -> Result:
+    """A Result out of parsed JSON; further fields (`variant`) may be carried and are left alone."""
+    if not isinstance(fields, dict):
+        raise ValueError(f"result is not a JSON object but {type(fields).__name__}")
+    try:
+        result = Result(*[fields[name] for name in FIELDS])
+    except KeyError as error:
+        raise ValueError(f"result lacks field {error}") from None
+    for name in FIELDS:
+        wanted = str if name in ("run_id", "key") else int
+        value = getattr(result, name)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise ValueError(f"result field {name} is not {wanted.__name__}: {value!r}")
+    return result
+
+
+def decode_result(data: bytes) -> Result:
+    try:
+        fields = json.loads(data)
+    except ValueError as error:
+        raise ValueError(f"result is not JSON: {error}") from None
+    return result_from_fields(fields)
+
+
+def mock_result(run_id: str, seq: int, window_end_ms: int, num_keys: int) -> Result:
+    """Row `seq` of case B's mock engine.
+
+    Its window end is the row's own intended time, so that db_insert_ts − window_end_ms
+    is the sink's latency and nothing else.
+    """
+    return Result(run_id, f"k{seq % num_keys}", window_end_ms, 1, value_of(seq), seq, window_end_ms)

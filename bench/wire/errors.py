@@ -1,0 +1,11 @@
+"""What can go wrong on the wire, told apart by what the caller can do about it."""
+
+from __future__ import annotations
+
+
+class WireError(Exception):
+    """The server refused us, or sent what the protocol does not allow: trying again will not help."""
+
+
+class ConnectionLost(WireError):  # noqa: N818 - the name says what happened
+    """The connection broke; a new one may work."""
