@@ -8,7 +8,7 @@ class InfraError(Exception):
 
 
 class ServiceError(Exception):
-    """A service did not do what it must; the message carries the end of its log, where the reason mostly is."""
+    """A service did not do what it must; the message carries the end of its log, which tells why."""
 
     def __init__(self, message: str, log_tail: str = "") -> None:
         super().__init__(f"{message}\n--- end of its log ---\n{log_tail}" if log_tail else message)

@@ -1,0 +1,48 @@
+"""The configuration file of a NATS server we run ourselves, wherever it runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+MAX_PAYLOAD_BYTES = 8 * 1024 * 1024
+# The default of 64 MB cuts off a reader that stalls in the middle of a large pull.
+MAX_PENDING_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class NatsConfig:
+    host: str
+    port: int
+    monitor_port: int
+    store_dir: str
+    user: str
+    password: str = field(repr=False)
+    max_memory_store: str = "4GB"
+    max_file_store: str = "20GB"
+
+    def render(self) -> str:
+        """The file holds the password: write it with mode 0600 and never log it."""
+        monitor = f"{self.host}:{self.monitor_port}"
+        # JSON's quoting is valid in this format, so no path or password can break out of its value.
+        return "\n".join(
+            [
+                'server_name: "jetlag"',
+                f"host: {json.dumps(self.host)}",
+                f"port: {self.port}",
+                f"http: {json.dumps(monitor)}",
+                f"max_payload: {MAX_PAYLOAD_BYTES}",
+                f"max_pending: {MAX_PENDING_BYTES}",
+                'write_deadline: "10s"',
+                "jetstream {",
+                f"  store_dir: {json.dumps(self.store_dir)}",
+                f"  max_memory_store: {self.max_memory_store}",
+                f"  max_file_store: {self.max_file_store}",
+                "}",
+                "authorization {",
+                f"  user: {json.dumps(self.user)}",
+                f"  password: {json.dumps(self.password)}",
+                "}",
+                "",
+            ]
+        )
