@@ -1,0 +1,49 @@
+"""NATS in a container."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from bench.infra.container_service import ContainerService
+from bench.infra.endpoint import NatsEndpoint
+from bench.infra.errors import ServiceError
+from bench.infra.nats_config import NatsConfig
+from bench.infra.nats_probe import probe_nats
+from bench.infra.ports import LOOPBACK
+
+USER = "jetlag"
+PORT, MONITOR_PORT = 4222, 8222
+CONFIG_PATH = "/jetlag/nats.conf"
+STORE_PATH = "/jetlag/jetstream"
+
+
+class ContainerNats(ContainerService):
+    name = "nats"
+    _container_ports = (PORT, MONITOR_PORT)
+
+    def __init__(self, image: str) -> None:
+        super().__init__(image)
+        self._password = secrets.token_hex(16)
+
+    @property
+    def endpoint(self) -> NatsEndpoint:
+        if self._container is None:
+            raise ServiceError("nats is not started")
+        port, monitor_port = self._ports
+        return NatsEndpoint(LOOPBACK, port, USER, self._password, monitor_port)
+
+    def version(self) -> str:
+        return str(probe_nats(self.endpoint)["version"])
+
+    def _prepare(self, container: Any) -> None:
+        config = NatsConfig("0.0.0.0", PORT, MONITOR_PORT, STORE_PATH, USER, self._password)
+        # Copied in, not mounted: the engine may be on another machine, and `docker inspect` shows no secret.
+        container.with_copy_into_container(config.render().encode(), CONFIG_PATH, 0o600)
+        container.with_command(["--config", CONFIG_PATH])
+
+    def _probe(self) -> None:
+        probe_nats(self.endpoint)
+
+    def _secrets(self) -> list[str]:
+        return [self._password]
