@@ -1,4 +1,4 @@
-"""What the services in containers share: testcontainers, loopback ports, and a leash that removes the rest."""
+"""What the services in containers share: testcontainers, loopback ports, and a leash for the rest."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class ContainerService(ABC):
         container = DockerContainer(self._image).with_name(name)
         ports: Any = container.ports  # typed as numbers only; the SDK below takes (address, number)
         for inside, outside in zip(self._container_ports, self._ports, strict=True):
-            # Fixed, since Docker would pick new ones at each start; on loopback, since it would bind them all.
+            # Fixed, since Docker would pick new ones at each start; loopback, since it would bind them all.
             ports[f"{inside}/tcp"] = (LOOPBACK, outside)
         self._prepare(container)
         try:
