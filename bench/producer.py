@@ -1,0 +1,257 @@
+"""The open-loop producer: sends each message at its intended time, and knows the fate of every one.
+
+Goals: the schedule never waits for the system under test (what is late shows as slip); no message
+is dropped in silence: each is acknowledged, refused (with the server's reason) or unanswered.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from bench.clock import RunClock
+from bench.contract.heartbeat import Heartbeat, encode_heartbeat
+from bench.contract.names import HEARTBEAT_SUBJECT
+from bench.latency import LatencyRecorder
+from bench.outage import OutageLog
+from bench.publish_frames import PublishFrames, seq_range
+from bench.schedule import Ints, Schedule, Unpaced
+from bench.wire.connection import Connection
+from bench.wire.errors import ConnectionLost
+from bench.wire.frames import Flags
+from bench.wire.pubacks import AnswerReader, Nack
+
+#: Messages of one burst are at most this late by design; shorter costs CPU for wake-ups.
+TICK_S = 0.002
+#: Frames published and not yet answered: bounds what must be published again after a reconnect.
+ACK_WINDOW = 8192
+RECONNECT_S = 30.0
+ANSWER_TIMEOUT_S = 10.0
+RETRY_AFTER_S = 0.2
+#: No stream listens (a leader is being elected, a server restarts): worth another try.
+_PASSING_NACKS = (503,)
+
+
+class Producer:
+    """Publishes messages 1..total of `frames` by `schedule` and accounts for each answer."""
+
+    def __init__(
+        self,
+        connect: Callable[[str], Connection],
+        frames: PublishFrames,
+        schedule: Schedule,
+        clock: RunClock,
+        *,
+        run_id: str,
+        total: int,
+        inbox: str,
+        seq_width: int,
+        stream: str,
+        heartbeats: bool = True,
+    ) -> None:
+        self._connect = connect
+        self._frames = frames
+        self._schedule = schedule
+        self._clock = clock
+        self._run_id = run_id
+        self.total = total
+        self._inbox = inbox
+        self._seq_width = seq_width
+        self._answers = AnswerReader(inbox, seq_width, stream)
+        self._answered = np.zeros(total + 1, np.uint8)
+        self._connection: Connection | None = None
+        self._retry: list[int] = []
+        self._retry_at = 0.0
+        self._progress_at = time.monotonic()
+        self._unanswered_rounds = 0
+        self._must_republish = False
+        self._heartbeats = heartbeats
+        self._beats = 0
+        self._beat_sent = 0
+        self.slip = LatencyRecorder()
+        self.sent = 0
+        self.acked = 0
+        self.deduplicated = 0
+        self.repeated_answers = 0
+        self.republished = 0
+        self.refused: Counter[str] = Counter()
+        self.heartbeats_acked = 0
+        self.outage_log = OutageLog("producer", clock, schedule.start_ns)
+
+    # -- what became of the messages -----------------------------------------
+
+    @property
+    def settled(self) -> int:
+        return self.acked + self.refused_count
+
+    @property
+    def refused_count(self) -> int:
+        return sum(self.refused.values())
+
+    @property
+    def unanswered(self) -> int:
+        return self.sent - self.settled
+
+    def acked_flags(self) -> Flags:
+        """By seq (index 0 unused): whether JetStream acknowledged the message."""
+        flags: Flags = self._answered == 1
+        return flags
+
+    # -- the loop ------------------------------------------------------------
+
+    def run(self, stop: threading.Event) -> None:
+        try:
+            self._connection = self._open()
+            while self.settled < self.total and not stop.is_set():
+                try:
+                    self._pump()
+                except ConnectionLost as error:
+                    self._recover(error, stop)
+                if self._unanswered_rounds > 2:
+                    return  # the run's gates tell of what stayed unanswered
+            self._beat(final=True)
+        finally:
+            if self._connection is not None:
+                self._connection.close()
+
+    def _open(self) -> Connection:
+        connection = self._connect("producer")
+        connection.send(f"SUB {self._inbox}.* 1\r\n".encode())
+        return connection
+
+    def _pump(self) -> None:
+        if self._must_republish:
+            self._publish_unanswered()
+            self._must_republish = False
+        now_ns = self._clock.now_ns()
+        target = min(self._schedule.due(now_ns), self.total, self.settled + ACK_WINDOW)
+        self._send_up_to(target)
+        self._beat()
+        if self._retry and time.monotonic() >= self._retry_at:
+            again, self._retry = self._retry, []
+            self._publish(np.array(again, np.int64))
+        if self._read_answers(0.0):
+            self._progress_at = time.monotonic()
+            self._unanswered_rounds = 0
+        elif self.unanswered and time.monotonic() - self._progress_at > ANSWER_TIMEOUT_S:
+            self._publish_unanswered()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Sleep a tick even when the next message is due sooner: bursts are what makes sending cheap."""
+        if self.sent - self.settled >= ACK_WINDOW or self.sent >= self.total:
+            self._read_answers(TICK_S)
+            return
+        ahead_s = (self._schedule.next_due_ns(self.sent) - self._clock.now_ns()) / 1e9
+        time.sleep(min(max(ahead_s, TICK_S), 0.05))
+
+    def _send_up_to(self, target: int) -> None:
+        while self.sent < target:
+            last = min(target, self.sent + self._frames.capacity)
+            seqs = seq_range(self.sent + 1, last)
+            # Counted as sent before the first byte leaves: what a broken connection leaves
+            # half-sent is then among the unanswered, which are published again.
+            self.sent = last
+            self._publish(seqs)
+            if not isinstance(self._schedule, Unpaced):
+                slip_ns = self._clock.now_ns() - self._schedule.intended_ns(seqs)
+                self.slip.record(slip_ns // 1000)
+
+    def _publish(self, seqs: Ints) -> None:
+        for first in range(0, len(seqs), self._frames.capacity):
+            part = seqs[first : first + self._frames.capacity]
+            intended = self._schedule.intended_ns(part) + self._clock.epoch_offset_ns
+            self._hand_over(self._frames.build(part, intended))
+
+    def _hand_over(self, view: memoryview) -> None:
+        """Give all bytes to the kernel, reading answers meanwhile: else both sides could block."""
+        connection = self._live()
+        stalled_since = time.monotonic()
+        while True:
+            view = view[connection.try_send(view) :]
+            if not len(view):
+                return
+            if self._read_answers(0.0):
+                stalled_since = time.monotonic()
+            elif time.monotonic() - stalled_since > ANSWER_TIMEOUT_S:
+                raise ConnectionLost(f"NATS took no data for {ANSWER_TIMEOUT_S:g} s")
+            connection.wait_writable(TICK_S)
+
+    def _live(self) -> Connection:
+        assert self._connection is not None
+        return self._connection
+
+    # -- answers -------------------------------------------------------------
+
+    def _read_answers(self, timeout_s: float) -> int:
+        connection = self._live()
+        connection.fill(timeout_s)
+        batch = connection.take()
+        if not len(batch):
+            return 0
+        answers = self._answers.read(batch)
+        fresh = self._settle(answers.acked[answers.acked > 0])
+        self.heartbeats_acked += len(answers.acked) - int(np.count_nonzero(answers.acked))
+        self.deduplicated += len(answers.deduplicated)
+        for nack in answers.nacked:
+            self._on_nack(nack)
+        return fresh + len(answers.nacked)
+
+    def _settle(self, seqs: Ints) -> int:
+        if not len(seqs):
+            return 0
+        before = self._answered[seqs]
+        self._answered[seqs] = 1
+        fresh = int(np.count_nonzero(before == 0))
+        self.acked += fresh
+        self.repeated_answers += len(seqs) - fresh
+        return fresh
+
+    def _on_nack(self, nack: Nack) -> None:
+        if nack.seq == 0 or self._answered[nack.seq]:
+            return
+        if nack.code in _PASSING_NACKS:
+            if not self._retry:
+                self._retry_at = time.monotonic() + RETRY_AFTER_S
+            self._retry.append(nack.seq)
+            return
+        self._answered[nack.seq] = 2
+        self.refused[f"{nack.text} ({nack.code})"] += 1
+
+    # -- trouble ---------------------------------------------------------------
+
+    def _publish_unanswered(self) -> None:
+        seqs = np.flatnonzero(self._answered[1 : self.sent + 1] == 0) + 1
+        self._retry.clear()
+        self._progress_at = time.monotonic()
+        self._unanswered_rounds += 1
+        self.republished += len(seqs)
+        self._publish(seqs)
+
+    def _recover(self, error: ConnectionLost, stop: threading.Event) -> None:
+        self._live().close()
+        self._connection = self.outage_log.reopen(self._open, error, stop, RECONNECT_S)
+        self._unanswered_rounds = 0
+        self._must_republish = True
+
+    # -- heartbeat -------------------------------------------------------------
+
+    def _beat(self, final: bool = False) -> None:
+        """Publish `bench.prod` at every whole second of the run, and once at its end."""
+        if not self._heartbeats:
+            return
+        now_ns = self._clock.now_ns()
+        due = (now_ns - self._schedule.start_ns) // 1_000_000_000
+        if due <= self._beats and not final:
+            return
+        rate = self.sent - self._beat_sent if not final else 0
+        self._beats, self._beat_sent = due, self.sent
+        body = encode_heartbeat(
+            Heartbeat(self._run_id, self.sent, rate, self._clock.epoch_ns(now_ns) // 1_000_000)
+        )
+        reply = f"{self._inbox}.{0:0{self._seq_width}d}"
+        self._live().send(f"PUB {HEARTBEAT_SUBJECT} {reply} {len(body)}\r\n".encode() + body + b"\r\n")

@@ -1,0 +1,140 @@
+"""The database validator: what TiDB holds of this run, polled while it runs and read whole at its end.
+
+A poll reads only rows newer than the last one, through the index by_insert_time: its cost does not
+grow with the table. A row that became visible later than its timestamp says (a commit that hung)
+can escape a poll; it cannot escape the final read, from which the run's figures are made.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+from pymysql.connections import Connection as DatabaseConnection
+from pymysql.cursors import SSCursor
+
+from bench.contract.table import TABLE
+from bench.database import CONNECTION_ERRORS
+from bench.latency import LatencyRecorder
+from bench.schedule import Ints
+
+_EPOCH_US = "CAST(UNIX_TIMESTAMP(db_insert_ts) * 1000000 AS SIGNED)"
+
+#: New rows by their latency in ms, so that a poll returns hundreds of rows and not tens of thousands.
+_POLL = f"""
+SELECT {_EPOCH_US} DIV 1000 - window_end_ms AS latency_ms, COUNT(*), MAX(seq), MAX({_EPOCH_US})
+FROM {TABLE} USE INDEX (by_insert_time)
+WHERE variant = %s AND run_id = %s AND db_insert_ts > FROM_UNIXTIME(%s / 1000000)
+GROUP BY latency_ms
+"""
+
+_ALL = f"""
+SELECT `key`, window_end_ms, `count`, sum_value, seq, producer_ts_ms, {_EPOCH_US}
+FROM {TABLE} WHERE variant = %s AND run_id = %s
+"""
+
+Row = tuple[str, int, int, int, int, int, int]
+
+
+@dataclass
+class TableState:
+    """What the polls have seen so far."""
+
+    rows: int = 0
+    max_seq: int = 0
+    polls: int = 0
+    latency: LatencyRecorder = field(default_factory=LatencyRecorder)
+
+
+class Validator:
+    """Polls when asked; a database that does not answer leaves the last state standing."""
+
+    def __init__(self, connect: Callable[[], DatabaseConnection], *, run_id: str, variant: str) -> None:
+        self._connect = connect
+        self._scope = (variant, run_id)
+        self._newest_us = 0
+        self._wanted = threading.Event()
+        self._done = threading.Event()
+        self._connection: DatabaseConnection | None = None
+        self.state = TableState()
+        self.failed_polls = 0
+
+    def run(self, stop: threading.Event) -> None:
+        try:
+            while not stop.is_set():
+                if not self._wanted.wait(0.1):
+                    continue
+                self._wanted.clear()
+                try:
+                    self._poll()
+                except CONNECTION_ERRORS:
+                    self.failed_polls += 1
+                    self._close()
+                self._done.set()
+        finally:
+            self._close()
+
+    def refresh(self, wait_s: float) -> TableState:
+        """Ask for a poll and wait for it at most `wait_s`; returns the state there is."""
+        self._done.clear()
+        self._wanted.set()
+        self._done.wait(wait_s)
+        return self.state
+
+    def _poll(self) -> None:
+        if self._connection is None:
+            self._connection = self._connect()
+        with self._connection.cursor() as cursor:
+            cursor.execute(_POLL, (*self._scope, self._newest_us))
+            groups = cursor.fetchall()
+        self._connection.commit()  # the next poll must read a new snapshot
+        state = self.state
+        for latency_ms, count, max_seq, newest_us in groups:
+            state.latency.record(np.full(count, latency_ms * 1000, np.int64))
+            state.rows += count
+            state.max_seq = max(state.max_seq, max_seq)
+            self._newest_us = max(self._newest_us, newest_us)
+        state.polls += 1
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            with suppress(*CONNECTION_ERRORS):
+                self._connection.close()
+            self._connection = None
+
+
+@dataclass
+class TableContent:
+    """Every row of a run, by column."""
+
+    keys: list[str]
+    window_end_ms: Ints
+    count: Ints
+    sum_value: Ints
+    seq: Ints
+    producer_ts_ms: Ints
+    db_insert_us: Ints
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def read_table(connection: DatabaseConnection, *, run_id: str, variant: str) -> TableContent:
+    """The run's rows, streamed: a whole result set in memory first would take gigabytes."""
+    keys: list[str] = []
+    numbers: list[tuple[int, ...]] = []
+    for row in _stream(connection, (variant, run_id)):
+        keys.append(row[0])
+        numbers.append(row[1:])
+    columns = np.array(numbers, np.int64).reshape(len(keys), 6).T
+    return TableContent(keys, *columns)
+
+
+def _stream(connection: DatabaseConnection, scope: tuple[str, str]) -> Iterator[Row]:
+    with connection.cursor(SSCursor) as cursor:
+        cursor.execute(_ALL, scope)
+        yield from cursor
+    connection.commit()

@@ -1,0 +1,184 @@
+"""The writer: results.<variant>.* → TiDB in batches, acknowledged only after the commit.
+
+At-least-once in, idempotent upsert out: exactly once in the table. What an upsert would hide is
+counted before: how many messages came, how many of them again, how many rows the database had.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+from pymysql.connections import Connection as DatabaseConnection
+
+from bench.clock import RunClock
+from bench.contract.result import Result, result_from_fields
+from bench.latency import LatencyRecorder
+from bench.outage import OutageLog
+from bench.phases import Phases
+from bench.stream_seqs import StreamSeqs
+from bench.upsert import Upserter, row_text
+from bench.wire.batch import Batch
+from bench.wire.connection import Connection
+from bench.wire.errors import ConnectionLost
+from bench.wire.pull import PullReader, delivery_of
+
+RECONNECT_S = 60.0
+
+
+@dataclass(frozen=True)
+class WriterSettings:
+    batch_size_rows: int = 500
+    flush_interval_ms: int = 50
+
+
+class _PendingRow(NamedTuple):
+    text: str
+    reply: bytes
+    window_end_ms: int
+
+
+class Writer:
+    """One thread: reads a pull consumer with explicit acks, writes to one database connection."""
+
+    def __init__(
+        self,
+        connect_nats: Callable[[str], Connection],
+        connect_database: Callable[[], DatabaseConnection],
+        stream: str,
+        consumer: str,
+        clock: RunClock,
+        phases: Phases,
+        *,
+        run_id: str,
+        variant: str,
+        settings: WriterSettings | None = None,
+    ) -> None:
+        self._connect_nats = connect_nats
+        self._connect_database = connect_database
+        self._stream, self._consumer = stream, consumer
+        self._clock = clock
+        self._phases = phases
+        self._run_id = run_id
+        self._variant = variant
+        self._settings = settings or WriterSettings()
+        self._trouble: tuple[str, int] | None = None
+        self._pending: list[_PendingRow] = []
+        self._pending_since = 0.0
+        self._to_ack: list[bytes] = []
+        self._received = StreamSeqs()
+        self.commit_latency = LatencyRecorder()
+        self.received = 0
+        self.distinct = 0  # rows of this run, each message counted once however often delivered
+        self.redelivered = 0
+        self.foreign = 0
+        self.malformed = 0
+        self.committed = 0
+        self.db_had = 0
+        self.max_seq = 0
+        self.outage_log = OutageLog("writer", clock, phases.start_ns)
+
+    def run(self, stop: threading.Event) -> None:
+        self._upserter = Upserter(self._connect_database)
+        reader = self._open()
+        try:
+            while not stop.is_set() or self._pending:
+                try:
+                    self._step(reader, stop)
+                except ConnectionLost as error:
+                    reader.connection.close()
+                    reader = self.outage_log.reopen(self._open, error, stop, RECONNECT_S)
+        finally:
+            reader.connection.close()
+            self._upserter.close()
+
+    def _open(self) -> PullReader:
+        return PullReader(self._connect_nats("writer"), self._stream, self._consumer, batch=1000)
+
+    def _step(self, reader: PullReader, stop: threading.Event) -> None:
+        if self._to_ack:
+            self._send_acks(reader)
+        size = self._settings.batch_size_rows
+        if len(self._pending) < size:
+            wait_s = self._flush_in_s() if self._pending else 0.05
+            batch = reader.read(wait_s, linger_s=min(wait_s, 0.002))
+            if len(batch):
+                self._take(batch)
+        while len(self._pending) >= size:
+            self._flush(size, stop)
+            self._send_acks(reader)
+        if self._pending and (self._flush_in_s() <= 0 or stop.is_set()):
+            self._flush(len(self._pending), stop)
+            self._send_acks(reader)
+
+    def _flush_in_s(self) -> float:
+        age_s = time.monotonic() - self._pending_since
+        return max(0.0, self._settings.flush_interval_ms / 1000 - age_s)
+
+    def _send_acks(self, reader: PullReader) -> None:
+        # Kept until sent: after a broken connection they go out on the next one.
+        reader.ack_each(self._to_ack)
+        self._to_ack = []
+
+    # -- messages → rows -----------------------------------------------------------
+
+    def _take(self, batch: Batch) -> None:
+        if not self._pending:
+            self._pending_since = time.monotonic()
+        for i in range(len(batch)):
+            self.received += 1
+            reply = batch.reply(i)
+            fresh = self._received.first_time(delivery_of(reply)[1])
+            if not fresh:
+                self.redelivered += 1
+            result = self._parse(batch.payload(i))
+            if result is None:
+                self._to_ack.append(reply)  # it will never become a row: do not have it sent again
+                continue
+            self._pending.append(_PendingRow(row_text(self._variant, result), reply, result.window_end_ms))
+            self.distinct += fresh
+            self.max_seq = max(self.max_seq, result.seq)
+
+    def _parse(self, payload: bytes) -> Result | None:
+        try:
+            result = result_from_fields(orjson.loads(payload))
+        except ValueError:
+            self.malformed += 1
+            return None
+        if result.run_id != self._run_id:
+            self.foreign += 1
+            return None
+        return result
+
+    # -- rows → database -------------------------------------------------------------
+
+    def _flush(self, count: int, stop: threading.Event) -> None:
+        rows, self._pending = self._pending[:count], self._pending[count:]
+        self._pending_since = time.monotonic()
+        try:
+            inserted = self._upserter.commit([row.text for row in rows], stop, self._on_trouble)
+        except BaseException:
+            self._pending = rows + self._pending
+            raise
+        if self._trouble is not None:
+            self.outage_log.note(*self._trouble)
+            self._trouble = None
+        self.committed += len(rows)
+        self.db_had += len(rows) - inserted
+        self._to_ack.extend(row.reply for row in rows)
+        self._record_commit(rows)
+
+    def _on_trouble(self, error: Exception) -> None:
+        if self._trouble is None:
+            self._trouble = (f"database: {error}", self._clock.now_ns())
+
+    def _record_commit(self, rows: list[_PendingRow]) -> None:
+        now_ns = self._clock.now_ns()
+        if self._phases.measuring(now_ns):
+            ends_ms = np.array([row.window_end_ms for row in rows], np.int64)
+            self.commit_latency.record(self._clock.epoch_ns(now_ns) // 1000 - ends_ms * 1000)
