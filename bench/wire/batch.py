@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.wire.frames import Bytes, FrameIndex, Ints
+from bench.wire.frames import Bytes, Flags, FrameIndex, Ints
 
 
 @dataclass
@@ -75,3 +75,17 @@ def digits_to_ints(cells: Bytes) -> Ints:
     powers = 10 ** np.arange(width - 1, -1, -1, dtype=np.int64)
     numbers: Ints = (cells & 0x0F).astype(np.int64) @ powers
     return numbers
+
+
+def matches(data: Bytes, positions: Ints, literal: bytes) -> Flags:
+    """Whether `literal` stands at each position, compared eight bytes at a time."""
+    if len(literal) < 8:
+        good = np.ones(len(positions), np.bool_)
+        for offset, byte in enumerate(literal):
+            good &= data[positions + offset] == byte
+        return good
+    words = np.ndarray((len(data) - 7,), "<u8", data.data, 0, (1,))
+    good = np.ones(len(positions), np.bool_)
+    for offset in [*range(0, len(literal) - 8, 8), len(literal) - 8]:
+        good &= words[positions + offset] == np.frombuffer(literal, "<u8", 1, offset)[0]
+    return good
