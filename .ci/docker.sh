@@ -52,7 +52,10 @@ docker_stop() {
     kill -0 "$docker_pid" 2>/dev/null || break
     sleep 0.5
   done
-  kill -9 "$docker_pid" 2>/dev/null || true
+  # Only a dockerd that had to be killed leaves its containerd.
+  if kill -9 "$docker_pid" 2>/dev/null; then
+    kill -9 "$(cat "$docker_folder/exec/containerd/containerd.pid" 2>/dev/null)" 2>/dev/null || true
+  fi
   wait "$docker_pid" 2>/dev/null || true
   docker_pid=""
   if [ -n "$docker_bridge_is_ours" ] && command -v ip >/dev/null; then ip link delete docker0 2>/dev/null || true; fi

@@ -134,7 +134,10 @@ class ContainerService(ABC):
         # Before the container is: a kill -9 between the two must not leave one that nobody knows.
         self._leashed.on_end([sys.executable, "-I", str(REAPER), name])
         self._ports = free_ports(len(self._container_ports))
-        container = DockerContainer(self._image).with_name(name)
+        try:
+            container = DockerContainer(self._image).with_name(name)
+        except DOCKER_ERRORS as error:
+            raise ServiceError(f"no Docker engine for {self.name}: {first_line(str(error))}") from error
         ports: Any = container.ports  # typed as numbers only; the SDK below takes (address, number)
         for inside, outside in zip(self._container_ports, self._ports, strict=True):
             # Fixed, since Docker would pick new ones at each start; loopback, since it would bind them all.

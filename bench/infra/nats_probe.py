@@ -20,6 +20,8 @@ def probe_nats(endpoint: NatsEndpoint, timeout_s: float = TIMEOUT_S) -> dict[str
         if not line.startswith(b"INFO "):
             raise ServiceError(f"{endpoint.url} is not a NATS server: it did not begin with INFO")
         info: dict[str, Any] = json.loads(line[len(b"INFO ") :])
+        if info.get("tls_required") and not endpoint.tls:
+            raise ServiceError(f"{endpoint.url} wants TLS: write its URL with tls://")
         if not endpoint.tls:
             _authenticate(raw, endpoint)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
+    # A CI that cancels sends SIGTERM: ended as by Ctrl-C, the compiler we started is ended too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         print(set_up(cache.cache_dir(os.environ, options.cache_dir)))
     except SetupError as error:

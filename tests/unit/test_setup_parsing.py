@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from bench.setup import cache, go, gotool, java, tools, venv
 from bench.setup.command import reason
 from bench.setup.errors import SetupError
-from bench.setup.progress import format_elapsed
+from bench.setup.progress import Progress, format_elapsed
 
 
 @pytest.mark.parametrize(
@@ -101,3 +102,25 @@ def test_packages_are_counted_without_the_chatter() -> None:
 def test_elapsed_time_is_readable() -> None:
     """Seconds alone do not tell a build of five minutes from a hang."""
     assert [format_elapsed(s) for s in (0.4, 59.9, 61, 600)] == ["0 s", "59 s", "1 min 01 s", "10 min 00 s"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_fits_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log full of spinner frames cannot be read, and a silent terminal looks like a hang."""
+    now_s = 1000.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    plain, terminal = io.StringIO(), Terminal()
+    reporters = Progress("building", plain), Progress("building", terminal)
+    for _ in range(450):
+        for reporter in reporters:
+            reporter.tick("3 of 9 packages")
+        now_s += 0.1
+    for reporter in reporters:
+        reporter.done()
+    assert plain.getvalue().splitlines() == [f"building: 3 of 9 packages, {s} s" for s in (20, 40)]
+    assert "\n" not in terminal.getvalue()
+    assert terminal.getvalue().count("\r") > 50
