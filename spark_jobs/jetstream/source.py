@@ -1,0 +1,192 @@
+"""`format("jetstream")`: the data source that Spark knows, its stream reader and its batch reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from spark_jobs.jetstream.columns import BINARY_SCHEMA, RowShape
+from spark_jobs.jetstream.durable import Durable
+from spark_jobs.jetstream.errors import DataLossError, JetStreamError
+from spark_jobs.jetstream.fetch import fetch_range, loss_message
+from spark_jobs.jetstream.link import with_link
+from spark_jobs.jetstream.options import SourceOptions, parse_sink, parse_source
+from spark_jobs.jetstream.sink import JetStreamWriter
+from spark_jobs.jetstream.stream import StreamState, read_state, resolve_start
+from spark_jobs.jetstream.ticks import Offset, Ticks, split
+
+#: Below this a second task costs more than it saves.
+_LEAST_ROWS = 500
+
+
+class JetStreamSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "jetstream"
+
+    def schema(self) -> StructType:
+        if parse_source(self.options).format == "json":
+            raise ValueError("format=json needs a schema: spark.readStream.format('jetstream').schema(…)")
+        return BINARY_SCHEMA
+
+    def reader(self, schema: StructType) -> JetStreamBatchReader:
+        return JetStreamBatchReader(schema, parse_source(self.options))
+
+    def streamReader(self, schema: StructType) -> JetStreamReader:  # noqa: N802 - Spark's name
+        return JetStreamReader(schema, parse_source(self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> JetStreamWriter:  # noqa: ARG002, N802
+        return JetStreamWriter(schema, parse_sink(self.options))
+
+
+@dataclass
+class SeqRange(InputPartition):
+    """[first, end), rows stamped not before floor_ms; then a tick row if tick_ms is not 0."""
+
+    first: int
+    end: int
+    floor_ms: int = 0
+    tick_ms: int = 0
+
+
+class _RangeReader:
+    """What a task does; shared by stream and batch. It travels to the executors, so it holds no
+    connection.
+    """
+
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        self._options = options
+        self._schema = schema
+        RowShape(schema, options)  # a column that cannot be had fails here, on the driver
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        if not isinstance(partition, SeqRange):
+            return  # Spark's stand-in for "no partitions": the stream is empty
+        shape = RowShape(self._schema, self._options)
+        for chunk in fetch_range(self._options, partition.first, partition.end):
+            yield shape.rows(chunk, partition.floor_ms)
+        if partition.tick_ms:
+            yield shape.tick_row(partition.tick_ms)
+
+    def _state(self) -> StreamState:
+        return with_link(self._options, lambda link: read_state(link, self._options.stream))
+
+    def _check_held(self, first: int, end: int, state: StreamState) -> None:
+        """Fail before tasks start if the range's beginning is gone: a message from the driver is easier
+        to find.
+        """
+        if self._options.fail_on_data_loss and first < min(state.first_seq, end):
+            gone = min(state.first_seq, end) - first
+            raise DataLossError(loss_message(self._options.stream, first, end, gone))
+        if self._options.fail_on_data_loss and first > state.next_seq:
+            raise DataLossError(
+                f"data loss: Spark has read {self._options.stream} up to sequence {first - 1}, but it "
+                f"ends at {state.next_seq - 1}: it was made anew; start with a new checkpoint, or set "
+                "failOnDataLoss=false"
+            )
+
+
+class JetStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        super().__init__(schema, options)
+        self._ticks = Ticks(options.tick_ms, options.tick_grace_ms, options.tick_lead_ms)
+        self._target_seq: int | None = None
+        self._durable = (
+            Durable(options.stream, options.durable, options.subjects) if options.durable else None
+        )
+        self._head: Offset | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        options = self._options
+        seq = with_link(options, lambda link: resolve_start(link, options.stream, options.start))
+        return Offset(seq).as_dict()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        limit = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target_seq = self._state().next_seq
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        begin = Offset.from_dict(start)
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        if self._target_seq is not None:
+            # Everything there was when the query started, and no tick: AvailableNow must come to an end.
+            state = self._state()
+            target = StreamState(state.first_seq, min(state.next_seq, self._target_seq), state.now_ms)
+            end = Ticks().next_offset(begin, target, rows)
+        else:
+            state = self._settled_state(begin)
+            end = self._ticks.next_offset(begin, state, rows)
+        self._check_held(begin.seq, max(end.seq, begin.seq + 1), state)
+        if not self._options.fail_on_data_loss and begin.seq > state.next_seq:
+            end = Offset(state.first_seq, end.tick_ms, end.floor_ms)
+        self._head = Offset(max(state.next_seq, end.seq), end.tick_ms, end.floor_ms)
+        return end.as_dict()
+
+    def _settled_state(self, begin: Offset) -> StreamState:
+        """The stream's state, not asked for before the window that `begin` closes is over."""
+        state = self._state()
+        while (wait_ms := self._ticks.wait_ms(begin, state.now_ms)) > 0:
+            time.sleep(wait_ms / 1000)
+            state = self._state()
+        return state
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        return self._head.as_dict() if self._head else None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        first, last = Offset.from_dict(start), Offset.from_dict(end)
+        begin = first.seq
+        if last.seq > begin:
+            state = self._state()
+            self._check_held(begin, last.seq, state)
+            begin = min(max(begin, state.first_seq), last.seq)
+        ranges = split(begin, last.seq, self._options.min_partitions, _LEAST_ROWS)
+        parts = [SeqRange(low, high, first.floor_ms) for low, high in ranges]
+        if last.tick_ms > first.tick_ms:
+            parts = parts or [SeqRange(begin, begin, first.floor_ms)]
+            parts[-1].tick_ms = last.tick_ms
+        return parts
+
+    def commit(self, end: dict[str, Any]) -> None:
+        durable = self._durable
+        if durable is None:
+            return
+        try:
+            with_link(self._options, lambda link: durable.move(link, Offset.from_dict(end).seq))
+        except JetStreamError as error:
+            raise JetStreamError(
+                f"durable {self._options.durable} cannot be moved: {error}", error.err_code
+            ) from None
+
+
+class JetStreamBatchReader(_RangeReader, DataSourceReader):
+    """`spark.read`: from startingOffset to what is there when the query is planned."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        options = self._options
+        first = with_link(options, lambda link: resolve_start(link, options.stream, options.start))
+        state = self._state()
+        self._check_held(first, max(state.next_seq, first), state)
+        return [
+            SeqRange(low, high)
+            for low, high in split(first, state.next_seq, options.min_partitions, _LEAST_ROWS)
+        ]
