@@ -47,6 +47,7 @@ class EventObserver:
         *,
         run_id: str,
         total: int,
+        late_after_s: float,
         fetch_batch: int = 2000,
         linger_s: float = LINGER_S,
     ) -> None:
@@ -59,7 +60,7 @@ class EventObserver:
         self._clock = clock
         self._run_id = run_id
         self.ledger = SeqLedger(total)
-        self.latency = PhasedRecorder(phases)
+        self.latency = PhasedRecorder(phases, late_after_s)
         self.to_stored = LatencyRecorder()
         self.from_stored = LatencyRecorder()
         self.received = 0
@@ -75,10 +76,6 @@ class EventObserver:
     @property
     def max_seq(self) -> int:
         return self.ledger.max_seq
-
-    @property
-    def finished(self) -> bool:
-        return self.ledger.seen >= self.ledger.expected
 
     def run(self, stop: threading.Event) -> None:
         reader = self._open()

@@ -34,14 +34,17 @@ class PhasedRecorder:
     there however late it comes.
     """
 
-    def __init__(self, phases: Phases) -> None:
+    def __init__(self, phases: Phases, late_after_s: float) -> None:
         self._phases = phases
+        self._late_after_us = int(late_after_s * 1e6)
+        self.late = 0
         self.measure = LatencyRecorder()
         self.warmup = LatencyRecorder()
 
     def record(self, intended_ns: Ints, latencies_us: Ints) -> None:
         if not len(intended_ns):
             return
+        self.late += int(np.count_nonzero(latencies_us > self._late_after_us))
         low, high = int(intended_ns.min()), int(intended_ns.max())
         border = self._phases.measure_from_ns
         if low >= border:

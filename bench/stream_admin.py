@@ -135,7 +135,7 @@ class StreamAdmin:
 
     # -- consumers -----------------------------------------------------------------
 
-    def create_consumer(self, durable: Durable, ack_policy: str) -> ConsumerInfo:
+    def create_consumer(self, durable: Durable, ack_policy: str) -> None:
         config = ConsumerConfig(
             durable_name=durable.name,
             filter_subject=durable.filter_subject,
@@ -144,8 +144,7 @@ class StreamAdmin:
             max_ack_pending=MAX_ACK_PENDING if ack_policy != "none" else None,
             deliver_policy=DeliverPolicy.ALL,
         )
-        info: ConsumerInfo = self._run(self._js().add_consumer(durable.stream, config))
-        return info
+        self._run(self._js().add_consumer(durable.stream, config))
 
     def create_pulse_consumer(self, name: str) -> None:
         """An ephemeral consumer of the heartbeat; the server removes it when nobody asks any more."""
@@ -158,4 +157,5 @@ class StreamAdmin:
         self._run(self._js().add_consumer(CTRL, config))
 
     def consumer(self, durable: Durable) -> ConsumerInfo:
-        return self._run(self._js().consumer_info(durable.stream, durable.name))
+        info: ConsumerInfo = self._run(self._js().consumer_info(durable.stream, durable.name))
+        return info

@@ -21,9 +21,11 @@ class Worker:
         self.cpu_s = 0.0
         self._work = work
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self.started = False
         self._clock_id: int | None = None
 
     def start(self) -> None:
+        self.started = True
         self._thread.start()
 
     def _run(self) -> None:

@@ -80,8 +80,14 @@ class Writer:
         self.malformed = 0
         self.committed = 0
         self.db_had = 0
+        self._excused = 0
         self.max_seq = 0
         self.outage_log = OutageLog("writer", clock, phases.start_ns)
+
+    def hidden_duplicates(self, published: int) -> int:
+        """Duplicates that the upsert made invisible: more messages came than were published, or the
+        table already had rows that no redelivery and no retried commit explains."""
+        return max(0, self.distinct - published, self.db_had - self.redelivered - self._excused)
 
     def run(self, stop: threading.Event) -> None:
         self._upserter = Upserter(self._connect_database)
@@ -168,6 +174,8 @@ class Writer:
         if self._trouble is not None:
             self.outage_log.note(*self._trouble)
             self._trouble = None
+            # Whether the first try was committed nobody knows: rows found there prove nothing.
+            self._excused += len(rows)
         self.committed += len(rows)
         self.db_had += len(rows) - inserted
         self._to_ack.extend(row.reply for row in rows)

@@ -1,0 +1,51 @@
+"""The run's figures out of its samples: rates, lag, stability. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from bench import stats
+from bench.sampler import Sample
+
+
+def pace_metrics(
+    samples: Sequence[Sample], rate_per_s: int, p99_floor_ms: float
+) -> dict[str, float | int | None]:
+    """What the gates on pace refer to; None where there was too little to say."""
+    measured = [sample for sample in samples if sample.phase == "measure"]
+    span = _with_baseline(samples, measured)
+    t = [sample.t_s for sample in span]
+    sent_rate = _or_none(lambda: stats.mean_rate(t, [sample.prod_sent for sample in span]))
+    out_t = [sample.out_t_s for sample in span]
+    out_rate = _or_none(lambda: stats.mean_rate(out_t, [sample.out_count for sample in span]))
+    slope = _or_none(
+        lambda: stats.theil_sen_slope([s.out_t_s for s in measured], [float(s.lag) for s in measured])
+    )
+    p99s = [sample.p99_ms for sample in measured if sample.p99_ms is not None]
+    return {
+        "producer_rate_per_s": sent_rate,
+        "producer_rate_share": None if sent_rate is None else sent_rate / rate_per_s,
+        "output_rate_per_s": out_rate,
+        "output_rate_peak_per_s": _or_none(
+            lambda: stats.peak_rate(out_t, [sample.out_count for sample in span])
+        ),
+        "rate_match": None if not sent_rate or out_rate is None else out_rate / sent_rate,
+        "lag_max": max((sample.lag for sample in measured), default=None),
+        "lag_slope_per_s": slope,
+        "lag_slope_share": None if slope is None else slope / rate_per_s,
+        "latency_p99_ratio": _or_none(lambda: stats.halves_ratio(p99s, p99_floor_ms)),
+    }
+
+
+def _with_baseline(samples: Sequence[Sample], measured: list[Sample]) -> list[Sample]:
+    """The measure samples and the one before them: a rate needs the count at the window's start."""
+    before = [sample for sample in samples if sample.phase == "warm-up"]
+    return [*before[-1:], *measured]
+
+
+def _or_none(figure: Callable[[], float]) -> float | None:
+    """Too few samples is no figure; the gate that needs it then says so."""
+    with suppress(ValueError):
+        return figure()
+    return None

@@ -1,0 +1,81 @@
+"""The fairness manifest: everything a reader must know to compare this run with another."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.case import CASE_VERSION, Case
+from bench.infra.service import Service
+
+_LIBRARIES = ("nats-py", "numpy", "pymysql", "pyspark", "pyarrow", "hdrhistogram", "orjson", "pytest")
+
+
+def make_manifest(
+    case: Case, run_id: str, provider: str, services: Mapping[str, Service[Any]], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "case": case.name,
+        "case_version": CASE_VERSION,
+        "load": asdict(case.load),
+        "transport": asdict(case.transport),
+        "settings": dict(settings),
+        "infra": provider,
+        "services": {
+            name: {
+                "kind": service.kind,
+                "endpoint": service.endpoint.url,
+                "version": service.version(),
+                "build": service.build_id(),
+            }
+            for name, service in services.items()
+        },
+        "machine": machine(),
+        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
+        "git": git_state(),
+    }
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "os": platform.platform(),
+        "python": platform.python_version(),
+        "load_average_1m": round(os.getloadavg()[0], 2),
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def git_state() -> dict[str, Any]:
+    """The commit of the suite itself, and whether the tree differs from it."""
+
+    def git(*words: str) -> str:
+        root = Path(__file__).parent
+        try:
+            done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    commit = git("rev-parse", "HEAD")
+    return {"commit": commit or "unknown", "dirty": bool(git("status", "--porcelain")) if commit else None}

@@ -1,0 +1,134 @@
+"""Case B: mock results → results.mock.<p> → writer → TiDB."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench.case import Case
+from bench.contract.metric_lines import DbLine, ObsLine
+from bench.contract.names import Durable, durable
+from bench.database import clock_offset_ms
+from bench.latency import LatencyRecorder, LatencySummary
+from bench.ledger import account_mock_rows
+from bench.outage import Outage
+from bench.pipeline import Balance, RunContext, make_producer, mock_frames, new_inbox
+from bench.publish_frames import seq_range
+from bench.sampler import Output, OutputState
+from bench.schedule import Ints
+from bench.validator import TableContent, Validator, read_table
+from bench.wire.pull import AckPolicy
+from bench.worker import Worker
+from bench.writer import Writer
+
+#: The sampler waits this long for a poll; a slower database shows as a stale line and a growing lag.
+POLL_WAIT_S = 0.5
+
+
+class TableOutput:
+    line_type: type[ObsLine] | type[DbLine] = DbLine
+
+    def __init__(self, validator: Validator, writer: Writer) -> None:
+        self._validator = validator
+        self._writer = writer
+
+    def state(self) -> OutputState:
+        state = self._validator.refresh(POLL_WAIT_S)
+        return OutputState(state.rows, state.max_seq)
+
+    def recorders(self) -> dict[str, LatencyRecorder]:
+        return {
+            "measure": self._validator.state.latency,
+            "window_end_to_committed": self._writer.commit_latency,
+        }
+
+
+class PipelineB:
+    @staticmethod
+    def consumers(_case: Case) -> list[tuple[Durable, AckPolicy]]:
+        return [(durable("B", "results"), "explicit")]
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        inbox = new_inbox()
+        consumer = self.consumers(context.case)[0][0]
+        self._offset_before_ms = clock_offset_ms(context.stack.database())
+        self.producer = make_producer(context, mock_frames(context, inbox), inbox)
+        self._writer = Writer(
+            context.stack.connect_nats,
+            context.stack.connect_database,
+            consumer.stream,
+            consumer.name,
+            context.clock,
+            context.phases,
+            run_id=context.run_id,
+            variant="mock",
+        )
+        self._validator = Validator(context.stack.connect_database, run_id=context.run_id, variant="mock")
+        self.output: Output = TableOutput(self._validator, self._writer)
+        self.workers = [
+            Worker("validator", self._validator.run),
+            Worker("writer", self._writer.run),
+            Worker("producer", self.producer.run),
+        ]
+
+    def drained(self) -> bool:
+        return self._writer.committed - self._writer.redelivered >= self.producer.acked
+
+    def received(self) -> int:
+        return self._writer.received
+
+    def balance(self) -> Balance:
+        context = self._context
+        connection = context.stack.connect_database()
+        try:
+            table = read_table(connection, run_id=context.run_id, variant="mock")
+        finally:
+            connection.close()
+        intended_ns = context.schedule.intended_ns(seq_range(0, context.case.load.total))
+        account = account_mock_rows(
+            table,
+            self.producer.acked_flags(),
+            (intended_ns + context.clock.epoch_offset_ns) // 1_000_000,
+            num_keys=context.case.load.num_keys,
+            hidden_duplicates=self._writer.hidden_duplicates(self.producer.sent),
+            malformed=self._writer.malformed + self._writer.foreign,
+            late_after_ms=context.case.late_after_s * 1000,
+            redelivered=self._writer.redelivered,
+        )
+        offset_ms = max(self._offset_before_ms, clock_offset_ms(context.stack.database()), key=abs)
+        return Balance(
+            account,
+            self._measured(table, table.window_end_ms),
+            {
+                "producer_ts_to_inserted": self._measured(table, table.producer_ts_ms),
+                "window_end_to_committed": self._writer.commit_latency.total,
+            },
+            {"clock_offset_ms_abs": abs(offset_ms)},
+            {
+                "writer": {
+                    "received": self._writer.received,
+                    "redelivered": self._writer.redelivered,
+                    "committed": self._writer.committed,
+                    "rows_already_in_table": self._writer.db_had,
+                    "malformed": self._writer.malformed,
+                    "foreign": self._writer.foreign,
+                },
+                "validator": {
+                    "polls": self._validator.state.polls,
+                    "failed_polls": self._validator.failed_polls,
+                    "rows_seen_by_polls": self._validator.state.rows,
+                },
+            },
+        )
+
+    def _measured(self, table: TableContent, since_ms: Ints) -> LatencySummary:
+        """Latencies of the rows meant for the measure window."""
+        phases, clock = self._context.phases, self._context.clock
+        border_ms = clock.epoch_ns(phases.measure_from_ns) // 1_000_000
+        measured = np.asarray(table.window_end_ms >= border_ms)
+        recorder = LatencyRecorder()
+        recorder.record((table.db_insert_us - since_ms * 1000)[measured])
+        return recorder.total
+
+    def outages(self) -> list[Outage]:
+        return [*self.producer.outage_log.outages, *self._writer.outage_log.outages]

@@ -1,0 +1,91 @@
+"""CPU and memory of every service and of the driver itself, once a second."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from bench.infra.service import Service
+from bench.worker import Worker
+
+
+@dataclass(frozen=True)
+class Usage:
+    cpu_s: float
+    rss_bytes: int
+
+
+Meter = Callable[[], Usage | None]
+
+
+class ResourceMonitor:
+    """Asks each meter once a second and hands the samples on."""
+
+    def __init__(
+        self, services: Mapping[str, Service[Any]], on_sample: Callable[[str, Usage, float], None]
+    ) -> None:
+        self._meters: dict[str, Meter] = {"driver": _process_meter([os.getpid()])}
+        for name, service in services.items():
+            meter = _service_meter(service)
+            if meter is not None:
+                self._meters[name] = meter
+        self._on_sample = on_sample
+
+    def run(self, stop: threading.Event) -> None:
+        due = time.monotonic()
+        while not stop.is_set():
+            for name, meter in self._meters.items():
+                usage = meter()
+                if usage is not None:
+                    self._on_sample(name, usage, time.monotonic())
+            due += 1.0
+            stop.wait(max(0.05, due - time.monotonic()))
+
+
+def _service_meter(service: Service[Any]) -> Meter | None:
+    if service.container_id is not None:
+        return _container_meter(service.container_id)
+    if service.kind == "local":
+        return lambda: _process_meter(service.pids())()
+    return None  # an external service's machine is not ours to look into
+
+
+def _process_meter(pids: list[int]) -> Meter:
+    def measure() -> Usage | None:
+        cpu_s, rss = 0.0, 0
+        for pid in pids:
+            try:
+                process = psutil.Process(pid)
+                times = process.cpu_times()
+                cpu_s += times.user + times.system
+                rss += process.memory_info().rss
+            except psutil.Error:
+                return None  # it is being restarted: no sample is better than half of one
+        return Usage(cpu_s, rss) if pids else None
+
+    return measure
+
+
+def _container_meter(container_id: str) -> Meter:
+    import docker  # testcontainers brings it; only needed with containers
+
+    container = docker.from_env().containers.get(container_id)
+
+    def measure() -> Usage | None:
+        try:
+            stats = container.stats(stream=False, one_shot=True)
+            return Usage(stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9, stats["memory_stats"]["usage"])
+        except (KeyError, docker.errors.APIError):
+            return None  # stopped or being restarted
+
+    return measure
+
+
+def thread_cpu_s(workers: list[Worker]) -> dict[str, float]:
+    return {worker.name: worker.cpu_now_s() for worker in workers}

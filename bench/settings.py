@@ -1,0 +1,126 @@
+"""What the user asked for: every option, checked before anything starts."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.contract.names import check_run_id
+from bench.contract.partition import MAX_PARTITIONS
+from bench.profile import PROFILES, Profile
+from bench.publish_frames import EventFrames, FrameShape
+
+MAX_RATE = 5_000_000
+MAX_SECONDS = 7 * 24 * 3600
+MAX_PAYLOAD = 1024 * 1024
+
+
+class UsageError(Exception):
+    """An option's value will not do; one line that names the option and the value."""
+
+
+@dataclass(frozen=True)
+class RawOptions:
+    """Options as typed on the command line; None where the profile decides."""
+
+    profile: str = "smoke"
+    rate: str | None = None
+    warmup: str | None = None
+    measure: str | None = None
+    num_keys: str = "20000"
+    payload_bytes: str = "512"
+    partitions: str = "16"
+    storage: str = "memory"
+    replicas: str = "1"
+    message_ids: bool = False
+    run_id: str | None = None
+    reports_dir: str = "reports"
+    seed: str = "1"
+
+
+@dataclass(frozen=True)
+class Settings:
+    profile: Profile
+    rate_per_s: int | None
+    warmup_s: int
+    measure_s: int
+    num_keys: int
+    payload_bytes: int
+    partitions: int
+    storage: str
+    replicas: int
+    message_ids: bool
+    run_id: str | None
+    reports_dir: Path
+    seed: int
+
+    def rate_of(self, case: str) -> int:
+        return self.rate_per_s if self.rate_per_s is not None else self.profile.rates_per_s[case]
+
+
+def check_options(raw: RawOptions) -> Settings:
+    if raw.profile not in PROFILES:
+        raise UsageError(f"--profile {raw.profile}: unknown; choose one of {', '.join(PROFILES)}")
+    if raw.storage not in ("memory", "file"):
+        raise UsageError(f"--storage {raw.storage}: choose memory or file")
+    if raw.replicas not in ("1", "3", "5"):
+        raise UsageError(f"--replicas {raw.replicas}: JetStream keeps 1, 3 or 5")
+    profile = PROFILES[raw.profile]
+    settings = Settings(
+        profile=profile,
+        rate_per_s=None if raw.rate is None else _whole("--rate", raw.rate, 1, MAX_RATE),
+        warmup_s=profile.warmup_s if raw.warmup is None else _whole("--warmup", raw.warmup, 0, MAX_SECONDS),
+        measure_s=profile.measure_s
+        if raw.measure is None
+        else _whole("--measure", raw.measure, 4, MAX_SECONDS),
+        num_keys=_whole("--num-keys", raw.num_keys, 1, 10_000_000),
+        payload_bytes=_whole("--payload-bytes", raw.payload_bytes, 1, MAX_PAYLOAD),
+        partitions=_whole("--partitions", raw.partitions, 1, MAX_PARTITIONS),
+        storage=raw.storage,
+        replicas=int(raw.replicas),
+        message_ids=raw.message_ids,
+        run_id=_run_id(raw.run_id),
+        reports_dir=Path(raw.reports_dir),
+        seed=_whole("--seed", raw.seed, 0, 2**63 - 1),
+    )
+    _check_payload_fits(settings)
+    return settings
+
+
+def _whole(option: str, text: str, low: int, high: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise UsageError(f"{option} {text}: not a whole number") from None
+    if not low <= value <= high:
+        raise UsageError(f"{option} {text}: must be {low} to {high}")
+    return value
+
+
+def _run_id(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        return check_run_id(text)
+    except ValueError as error:
+        raise UsageError(f"--run-id: {error}") from None
+
+
+def _check_payload_fits(settings: Settings) -> None:
+    """The longest event of the heaviest case must fit: better said now than after a minute of set-up."""
+    rate = max(settings.rate_of(case) for case in settings.profile.rates_per_s)
+    total = rate * (settings.warmup_s + settings.measure_s)
+    run_id = settings.run_id or new_run_id("A")
+    shape = FrameShape(run_id, total, settings.num_keys, ("events.0",), "_INBOX.x", capacity=1)
+    try:
+        EventFrames(shape, settings.payload_bytes)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def new_run_id(case_name: str) -> str:
+    """Sorts by time, and two suites started in the same second do not collide."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    return f"{case_name}-{stamp}-{secrets.token_hex(2)}"

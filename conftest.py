@@ -1,0 +1,190 @@
+"""Options, markers and fixtures of the suite; everything they do lives in bench/."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytest
+
+from bench.case import Case
+from bench.infra.errors import InfraError
+from bench.infra.provider import CHOICES, Provider, choose_provider
+from bench.infra.service import Service, TidbEndpoint, running
+from bench.intervention import Intervention
+from bench.outcome import Outcome
+from bench.pipeline import PipelineBuilder
+from bench.profile import PROFILES
+from bench.progress import Progress
+from bench.run import run_case
+from bench.runfiles import ReportsError
+from bench.settings import RawOptions, Settings, UsageError, check_options, new_run_id
+from bench.stack import Stack
+from bench.summary import summary_table
+from bench.verdict import RunFailed, RunInvalid
+
+#: pytest's own codes end at 5; a CI can tell "too slow" (1) from "could not be measured".
+EXIT_INVALID = 7
+
+SETTINGS = pytest.StashKey[Settings]()
+OUTCOMES = pytest.StashKey[list[Outcome]]()
+SCREEN = pytest.StashKey[TextIO]()
+
+#: Errors that say all there is in their text; a traceback would bury it.
+SELF_EXPLAINING = (InfraError, ReportsError, RunFailed)
+
+RunCase = Callable[..., Outcome]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    defaults = RawOptions()
+    group = parser.getgroup("jetlag", "jetlag: how far does the pipeline lag, and does it lose anything?")
+    profiles = "; ".join(f"{profile.name}: {profile.help}" for profile in PROFILES.values())
+    add = group.addoption
+    add("--profile", default=defaults.profile, help=f"size of the runs ({profiles}) [%(default)s]")
+    add("--rate", default=None, help="events (case B: rows) per second [by profile and case]")
+    add("--warmup", default=None, metavar="S", help="seconds before measuring [by profile]")
+    add("--measure", default=None, metavar="S", help="seconds measured, at least 4 [by profile]")
+    add("--num-keys", default=defaults.num_keys, help="distinct keys [%(default)s]")
+    add("--payload-bytes", default=defaults.payload_bytes, help="bytes of an event [%(default)s]")
+    add("--partitions", default=defaults.partitions, help="subjects events.<p>, 1 to 16 [%(default)s]")
+    add("--storage", default=defaults.storage, help="JetStream storage: memory or file [%(default)s]")
+    add("--replicas", default=defaults.replicas, help="JetStream replicas: 1, 3 or 5 [%(default)s]")
+    add("--message-ids", action="store_true", help="Nats-Msg-Id on events too (case B always has them)")
+    add("--run-id", default=None, help="name of the run and its folder [made up from case and time]")
+    add("--reports-dir", default=defaults.reports_dir, metavar="DIR", help="where runs go [%(default)s]")
+    add("--seed", default=defaults.seed, help="seed of the payload's padding [%(default)s]")
+    add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
+    add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
+    add("--tidb-image", default=None, help="container image of TiDB [JETLAG_TIDB_IMAGE or pingcap/tidb]")
+    add("--allow-remote-target", action="store_true", help="the external services are mine to load")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        config.stash[SETTINGS] = check_options(_raw_options(config))
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    if config.getoption("--infra") not in CHOICES:
+        raise pytest.UsageError(f"--infra {config.getoption('--infra')}: choose one of {', '.join(CHOICES)}")
+    config.stash[OUTCOMES] = []
+    # Capturing is suspended at this moment: this is the terminal itself, for the live line.
+    config.stash[SCREEN] = os.fdopen(os.dup(sys.stderr.fileno()), "w")
+
+
+def _raw_options(config: pytest.Config) -> RawOptions:
+    names = RawOptions.__dataclass_fields__
+    return RawOptions(**{name: config.getoption(f"--{name.replace('_', '-')}") for name in names})
+
+
+@pytest.fixture(scope="session")
+def settings(pytestconfig: pytest.Config) -> Settings:
+    return pytestconfig.stash[SETTINGS]
+
+
+@pytest.fixture(scope="session")
+def provider(pytestconfig: pytest.Config) -> Provider:
+    screen = pytestconfig.stash[SCREEN]
+    option = pytestconfig.getoption
+    chosen = choose_provider(
+        option("--infra"),
+        nats_image=option("--nats-image"),
+        tidb_image=option("--tidb-image"),
+        allow_remote_target=option("--allow-remote-target"),
+        environ=os.environ,
+        say=lambda line: print(f"jetlag: {line}", file=screen, flush=True),
+    )
+    print(f"\njetlag: infra {chosen.name}: {chosen.reason}", file=screen, flush=True)
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def nats_stack(provider: Provider) -> Iterator[Stack]:
+    """A running NATS; case A needs no more."""
+    with running(provider.nats()) as nats:
+        yield Stack(provider.name, nats)
+
+
+@pytest.fixture(scope="session")
+def tidb_service(provider: Provider) -> Iterator[Service[TidbEndpoint]]:
+    with running(provider.tidb()) as tidb:
+        yield tidb
+
+
+@pytest.fixture(scope="session")
+def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
+    return Stack(nats_stack.provider, nats_stack.nats, tidb_service)
+
+
+@pytest.fixture
+def run(pytestconfig: pytest.Config, settings: Settings) -> RunCase:
+    """Runs a case, notes its outcome for the closing table, and returns it unjudged."""
+
+    def go(
+        case: Case,
+        stack: Stack,
+        interventions: Sequence[Intervention] = (),
+        builder: PipelineBuilder | None = None,
+        reports_dir: Path | None = None,
+        listed: bool = True,
+    ) -> Outcome:
+        outcome = run_case(
+            case,
+            stack,
+            run_id=(settings.run_id if listed else None) or new_run_id(case.name),
+            reports_dir=reports_dir or settings.reports_dir,
+            progress=Progress(pytestconfig.stash[SCREEN]),
+            interventions=interventions,
+            builder=builder,
+            settings={"profile": settings.profile.name},
+        )
+        if listed:
+            pytestconfig.stash[OUTCOMES].append(outcome)
+        return outcome
+
+    return go
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    report: pytest.TestReport = (yield).get_result()
+    if call.excinfo is None:
+        return
+    if isinstance(call.excinfo.value, RunInvalid):
+        report.outcome = "failed"
+        report.invalid = True  # type: ignore[attr-defined]
+        report.longrepr = str(call.excinfo.value)
+    elif isinstance(call.excinfo.value, SELF_EXPLAINING):
+        report.longrepr = str(call.excinfo.value)
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    if getattr(report, "invalid", False) and report.when == "call":
+        return "invalid", "I", "INVALID"
+    return None
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    stats = reporter.stats if reporter is not None else {}
+    only_invalid = stats.get("invalid") and not stats.get("failed") and not stats.get("error")
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and only_invalid:
+        session.exitstatus = EXIT_INVALID
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    outcomes = config.stash[OUTCOMES]
+    for report in terminalreporter.stats.get("invalid", []):
+        terminalreporter.section(f"INVALID {report.nodeid}", sep="_")
+        terminalreporter.line(str(report.longrepr))
+    if not outcomes:
+        return
+    terminalreporter.section("jetlag")
+    for line in summary_table(outcomes):
+        terminalreporter.line(line)
+    terminalreporter.line("")
+    for outcome in outcomes:
+        terminalreporter.line(f"{outcome.case.name}: {outcome.folder}")
