@@ -28,7 +28,8 @@ _SCAN_LIMIT = 4096
 #: Below this many bytes the set-up of the numpy path costs more than the loop.
 _WORTH_SCANNING = 32 * 1024
 
-_CR, _LF, _SPACE, _ZERO, _M = 0x0D, 0x0A, 0x20, 0x30, 0x4D
+_CR, _LF, _SPACE, _ZERO = 0x0D, 0x0A, 0x20, 0x30
+_MSG = int.from_bytes(b"MSG ", "little")
 _MAX_SIZE_DIGITS = 8
 
 
@@ -117,7 +118,8 @@ def _take_run(buffer: bytes | bytearray, position: int, line_feeds: Ints, found:
     if length == 0:
         return position
     starts, line_ends, ends = starts[:length], line_ends[:length], ends[:length]
-    good = (data[starts] == _M) & _ends_in_its_size(data, line_ends, ends)
+    heads = np.ndarray((len(data) - 3,), "<u4", data.data, 0, (1,))  # four bytes at any place as one number
+    good = (heads[starts] == _MSG) & _ends_in_its_size(data, line_ends, ends)
     length = length if good.all() else int(np.argmin(good))
     if length == 0:
         return position

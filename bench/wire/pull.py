@@ -140,5 +140,8 @@ def stored_ns(batch: Batch) -> Ints:
 
 def delivery_of(reply: bytes) -> tuple[int, int]:
     """(how often delivered, stream sequence) of the message with this reply subject."""
-    tokens = reply.split(b".")
-    return int(tokens[-5]), int(tokens[-4])
+    try:
+        _js, _ack, _stream, _consumer, delivered, stream_seq, _seq, _stamp, _pending = reply.split(b".")
+        return int(delivered), int(stream_seq)
+    except ValueError:
+        raise WireError(f"not a JetStream delivery: {reply[:120]!r}") from None
