@@ -42,8 +42,8 @@ class ContainerNats(ContainerService):
         container.with_copy_into_container(config.render().encode(), CONFIG_PATH, 0o600)
         container.with_command(["--config", CONFIG_PATH])
 
-    def _probe(self) -> None:
-        probe_nats(self.endpoint)
+    def _probe(self, timeout_s: float) -> None:
+        probe_nats(self.endpoint, timeout_s)
 
     def _secrets(self) -> list[str]:
         return [self._password]

@@ -24,6 +24,7 @@ testcontainers_config.ryuk_disabled = True  # our leash takes Ryuk's place, see 
 
 REAPER = Path(__file__).with_name("reaper.py")
 PORT_ATTEMPTS = 5
+PROBE_TIMEOUT_S = 5.0
 DOCKER_ERRORS = (docker.errors.DockerException, requests.RequestException)
 
 
@@ -46,7 +47,7 @@ class ContainerService(ABC):
         """Set the command and copy in what it needs."""
 
     @abstractmethod
-    def _probe(self) -> None: ...
+    def _probe(self, timeout_s: float) -> None: ...
 
     @abstractmethod
     def _secrets(self) -> list[str]: ...
@@ -72,7 +73,12 @@ class ContainerService(ABC):
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
         try:
-            wait_until(self._is_ready, timeout_s, f"{self.name} is not ready", abort_on=(ServiceError,))
+            wait_until(
+                lambda: self._is_ready(min(timeout_s, PROBE_TIMEOUT_S)),
+                timeout_s,
+                f"{self.name} is not ready",
+                abort_on=(ServiceError,),
+            )
         except TimeoutError as error:
             why = f": {error.__cause__}" if error.__cause__ else ""
             raise ServiceError(f"{error}{why}", self.log_tail()) from error
@@ -165,9 +171,9 @@ class ContainerService(ABC):
             raise ServiceError(f"{self.name} is not started")
         return self._container.get_wrapped_container()
 
-    def _is_ready(self) -> bool:
+    def _is_ready(self, probe_timeout_s: float) -> bool:
         try:
-            self._probe()
+            self._probe(probe_timeout_s)
         except Exception as error:
             container = self._wrapped()
             container.reload()

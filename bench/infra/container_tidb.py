@@ -52,8 +52,8 @@ class ContainerTidb(ContainerService):
         container.with_copy_into_container(CONFIG.encode(), CONFIG_PATH, 0o644)
         container.with_command(["-config", CONFIG_PATH])
 
-    def _probe(self) -> None:
-        ensure_account(self.endpoint, self._root_password)
+    def _probe(self, timeout_s: float) -> None:
+        ensure_account(self.endpoint, self._root_password, timeout_s)
 
     def _secrets(self) -> list[str]:
         return [self._password, self._root_password]

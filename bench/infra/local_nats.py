@@ -41,8 +41,8 @@ class LocalNats(LocalService):
         path = write_private(folder / "nats.conf", config.render())
         return [str(self.binary()), "--config", str(path)]
 
-    def _probe(self) -> None:
-        probe_nats(self.endpoint)
+    def _probe(self, timeout_s: float) -> None:
+        probe_nats(self.endpoint, timeout_s)
 
     def _secrets(self) -> list[str]:
         return [self._password]

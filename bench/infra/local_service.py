@@ -17,6 +17,7 @@ from bench.infra.waiting import wait_until
 
 PORT_ATTEMPTS = 5
 KEPT_LINES = 200
+PROBE_TIMEOUT_S = 5.0
 
 
 class LocalService(ABC):
@@ -42,7 +43,7 @@ class LocalService(ABC):
         """Write the configuration for the present ports; returns the command to run."""
 
     @abstractmethod
-    def _probe(self) -> None:
+    def _probe(self, timeout_s: float) -> None:
         """Ask the server something real; any exception means that it is not ready."""
 
     @abstractmethod
@@ -66,7 +67,12 @@ class LocalService(ABC):
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
         try:
-            wait_until(self._is_ready, timeout_s, f"{self.name} is not ready", abort_on=(ServiceError,))
+            wait_until(
+                lambda: self._is_ready(min(timeout_s, PROBE_TIMEOUT_S)),
+                timeout_s,
+                f"{self.name} is not ready",
+                abort_on=(ServiceError,),
+            )
         except TimeoutError as error:
             why = f": {error.__cause__}" if error.__cause__ else ""
             raise ServiceError(f"{error}{why}", self.log_tail()) from error
@@ -119,10 +125,10 @@ class LocalService(ABC):
         leash = self._leash()
         self._pid = leash.start(self._configure(leash.folder), self._log)
 
-    def _is_ready(self) -> bool:
+    def _is_ready(self, probe_timeout_s: float) -> bool:
         if self._leash().running():
             try:
-                self._probe()
+                self._probe(probe_timeout_s)
             except ServiceError as error:
                 # Raised plainly it would end the wait; a server that is still starting may refuse us.
                 raise ConnectionError(str(error)) from error

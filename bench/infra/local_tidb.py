@@ -41,8 +41,8 @@ class LocalTidb(LocalService):
         path = write_private(folder / "tidb.toml", render_config(folder, port, status_port))
         return [str(self.binary()), "-config", str(path)]
 
-    def _probe(self) -> None:
-        ensure_account(self.endpoint, self._root_password)
+    def _probe(self, timeout_s: float) -> None:
+        ensure_account(self.endpoint, self._root_password, timeout_s)
 
     def _secrets(self) -> list[str]:
         return [self._password, self._root_password]
