@@ -14,6 +14,11 @@ VALUE_FACTOR = 3
 VALUE_OFFSET = 1
 
 
+#: What a BIGINT column and an int64 array can hold. JSON has no such bound, and a larger number would stop
+#: a driver that only meant to count a foreign message.
+BIGINT = range(-(2**63), 2**63)
+
+
 def value_of(seq: int) -> int:
     return VALUE_FACTOR * seq + VALUE_OFFSET
 
@@ -62,7 +67,7 @@ def decode_event(data: bytes) -> Event:
     """The event in `data`; ValueError names what is wrong with it."""
     try:
         fields: Any = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"event is not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise ValueError(f"event is not a JSON object but {type(fields).__name__}")
@@ -92,6 +97,8 @@ def _whole(fields: dict[str, Any], name: str) -> int:
     value = fields[name]
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"field {name} is not a whole number: {value!r}")
+    if value not in BIGINT:
+        raise ValueError(f"field {name} does not fit into 64 bits")
     return value
 
 

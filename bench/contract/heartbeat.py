@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bench.contract.event import BIGINT
+
 
 @dataclass(frozen=True)
 class Heartbeat:
@@ -25,9 +27,10 @@ def decode_heartbeat(data: bytes) -> Heartbeat:
         heartbeat = Heartbeat(
             fields["run_id"], fields["prod_max_seq"], fields["prod_rate"], fields["producer_ts_ms_now"]
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not a heartbeat: {error!r}") from None
     numbers = (heartbeat.prod_max_seq, heartbeat.prod_rate, heartbeat.producer_ts_ms_now)
-    if not isinstance(heartbeat.run_id, str) or any(type(number) is not int for number in numbers):
-        raise ValueError(f"heartbeat with a field of the wrong type: {fields!r}")
+    whole = all(type(number) is int and number in BIGINT for number in numbers)
+    if not whole or not isinstance(heartbeat.run_id, str):
+        raise ValueError(f"heartbeat with a field of the wrong type: {str(fields)[:200]}")
     return heartbeat

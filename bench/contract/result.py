@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import Any
 
-from bench.contract.event import value_of
+from bench.contract.event import BIGINT, value_of
 
 FIELDS = ("run_id", "key", "window_end_ms", "count", "sum_value", "seq", "producer_ts_ms")
+_TYPES = (str, str, int, int, int, int, int)
+_fields_of = itemgetter(*FIELDS)
+_LOWEST, _HIGHEST = BIGINT[0], BIGINT[-1]
 
 
 @dataclass(frozen=True)
@@ -36,21 +40,20 @@ def result_from_fields(fields: Any) -> Result:
     if not isinstance(fields, dict):
         raise ValueError(f"result is not a JSON object but {type(fields).__name__}")
     try:
-        result = Result(*[fields[name] for name in FIELDS])
+        values = _fields_of(fields)
     except KeyError as error:
         raise ValueError(f"result lacks field {error}") from None
-    for name in FIELDS:
-        wanted = str if name in ("run_id", "key") else int
-        value = getattr(result, name)
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise ValueError(f"result field {name} is not {wanted.__name__}: {value!r}")
-    return result
+    if tuple(map(type, values)) != _TYPES:
+        raise ValueError(f"result with a field of the wrong type: {str(fields)[:200]}")
+    if min(values[2:]) < _LOWEST or max(values[2:]) > _HIGHEST:
+        raise ValueError(f"result with a number of more than 64 bits: {str(fields)[:200]}")
+    return Result(*values)
 
 
 def decode_result(data: bytes) -> Result:
     try:
         fields = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"result is not JSON: {error}") from None
     return result_from_fields(fields)
 

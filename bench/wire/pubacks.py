@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.wire.batch import Batch, digits_to_ints
-from bench.wire.frames import Ints
+from bench.wire.errors import WireError
+from bench.wire.frames import Bytes, Flags, Ints
 
-#: nats-server writes the plain acknowledgement from a template of its own, hence the blank.
-_PLAIN_ACK = b'{"stream":"%s", "seq":'
+#: A plain acknowledgement up to its sequence; servers before 2.12 put a blank there.
+_PLAIN_ACKS = (b'{"stream":"%s","seq":', b'{"stream":"%s", "seq":')
 
 
 @dataclass
@@ -41,9 +42,10 @@ class AnswerReader:
     """Reads answers on `inbox`, whose subjects end in a number of `seq_width` digits."""
 
     def __init__(self, inbox: str, seq_width: int, stream: str) -> None:
-        self._seq_at = len(f"MSG {inbox}.")
+        self._prefix = f"{inbox}.".encode()
+        self._seq_at = len("MSG ") + len(self._prefix)
         self._seq_width = seq_width
-        self._ack = np.frombuffer(_PLAIN_ACK % stream.encode(), np.uint8)
+        self._acks = [ack % stream.encode() for ack in _PLAIN_ACKS]
 
     def read(self, batch: Batch) -> Answers:
         index = batch.index
@@ -66,31 +68,51 @@ class AnswerReader:
             # Control lines stood between them: no matrix.
             return self._read_singly(batch, range(first, last), answers)
         rows = batch.data[start : start + length * (last - first)].reshape(last - first, length)
-        ack_end = body_at + len(self._ack)
-        if length < ack_end + 4 or first in index.header_sizes:
+        ack_end = body_at + self._plain_ack_bytes(batch.buffer, start + body_at)
+        seq_end = self._seq_at + self._seq_width
+        if not seq_end < body_at < ack_end < length - 3 or rows[0, seq_end] != 0x20:
             return self._read_singly(batch, range(first, last), answers)
-        tail = rows[:, ack_end : length - 3]
-        plain = (
-            (rows[:, body_at:ack_end] == self._ack).all(axis=1)
-            & ((tail >= 0x30) & (tail <= 0x39)).all(axis=1)
-            & (rows[:, length - 3] == 0x7D)
+        cells = rows[:, self._seq_at : seq_end]
+        # What stands between the seq and the stream's seq (size, line end, stream) is the same in all.
+        checks = (
+            rows[:, seq_end:ack_end] == rows[0, seq_end:ack_end],
+            _are_digits(rows[:, ack_end : length - 3]),
+            rows[:, length - 3 : length - 2] == 0x7D,
+            _are_digits(cells),
         )
-        seqs = digits_to_ints(rows[:, self._seq_at : self._seq_at + self._seq_width])
-        if plain.all():
+        seqs = digits_to_ints(cells)
+        if all(check.all() for check in checks):
             return seqs
+        plain = np.logical_and.reduce([check.all(axis=1) for check in checks])
         odd = [first + int(i) for i in np.flatnonzero(~plain)]
         return np.concatenate([seqs[plain], self._read_singly(batch, odd, answers)])
+
+    def _plain_ack_bytes(self, buffer: bytearray, body_at: int) -> int:
+        """The length of this server's spelling of an acknowledgement, 0 if the body is none."""
+        for ack in self._acks:
+            if buffer.startswith(ack, body_at):
+                return len(ack)
+        return 0
 
     def _read_singly(self, batch: Batch, which: range | list[int], answers: Answers) -> Ints:
         acked: list[int] = []
         for i in which:
-            seq = int(batch.subject(i).rsplit(".", 1)[1])
+            seq = self._seq_of(batch.line(i))
             nack = self._read_one(batch, i, seq, answers)
             if nack is None:
                 acked.append(seq)
             else:
                 answers.nacked.append(nack)
         return np.array(acked, np.int64)
+
+    def _seq_of(self, line: bytes) -> int:
+        subject = line.split(b" ", 2)[1]
+        number = subject.removeprefix(self._prefix)
+        if len(subject) - len(number) != len(self._prefix) or len(number) != self._seq_width:
+            number = b""
+        if not number.isdigit():
+            raise WireError(f"an answer to none of our publishes: {line[:120]!r}")
+        return int(number)
 
     def _read_one(self, batch: Batch, i: int, seq: int, answers: Answers) -> Nack | None:
         headers = batch.headers(i)
@@ -102,10 +124,16 @@ class AnswerReader:
                 error = body["error"]
                 code = int(error.get("err_code", error.get("code", 0)))
                 return Nack(seq, code, str(error.get("description")))
-            if not isinstance(body.get("seq"), int):
-                return Nack(seq, 0, f"not an acknowledgement: {body!r}")
-        except (ValueError, TypeError, AttributeError):
+            if type(body.get("seq")) is not int:
+                return Nack(seq, 0, f"not an acknowledgement: {str(body)[:80]}")
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return Nack(seq, 0, f"not an acknowledgement: {batch.payload(i)[:80]!r}")
         if body.get("duplicate"):
             answers.deduplicated.append(seq)
         return None
+
+
+def _are_digits(cells: Bytes) -> Flags:
+    # Below "0" the difference wraps round to a large number.
+    flags: Flags = np.less(cells - np.uint8(0x30), 10)
+    return flags
