@@ -27,7 +27,7 @@ from bench.wire.pull import PullReader, delivery_of, stored_ns
 
 #: Reading goes on for this long after the first byte, so that parsing is paid for once per many;
 #: arrivals are stamped as the bytes come, so no latency is added to what is measured.
-LINGER_S = 0.005
+LINGER_S = 0.02
 ACK_EVERY_S = 0.05
 RECONNECT_S = 30.0
 

@@ -27,6 +27,9 @@ from bench.wire.pubacks import AnswerReader, Nack
 
 #: Messages of one burst are at most this late by design; shorter costs CPU for wake-ups.
 TICK_S = 0.002
+#: Answers are read this often: a read costs as much for one answer as for a hundred.
+ANSWERS_EVERY_S = 0.02
+BUILD_AHEAD_NS = 50_000_000
 #: Frames published and not yet answered: bounds what must be published again after a reconnect.
 ACK_WINDOW = 8192
 RECONNECT_S = 30.0
@@ -64,9 +67,13 @@ class Producer:
         self._answers = AnswerReader(inbox, seq_width, stream)
         self._answered = np.zeros(total + 1, np.uint8)
         self._connection: Connection | None = None
+        self._block = memoryview(b"")
+        self._block_first = self._block_last = 0
+        self._bursts: list[tuple[int, int]] = []
         self._retry: list[int] = []
         self._retry_at = 0.0
         self._progress_at = time.monotonic()
+        self._answers_due = 0.0
         self._unanswered_rounds = 0
         self._must_republish = False
         self._heartbeats = heartbeats
@@ -79,6 +86,7 @@ class Producer:
         self.repeated_answers = 0
         self.republished = 0
         self.refused: Counter[str] = Counter()
+        self.refused_count = 0
         self.heartbeats_acked = 0
         self.outage_log = OutageLog("producer", clock, schedule.start_ns)
 
@@ -87,10 +95,6 @@ class Producer:
     @property
     def settled(self) -> int:
         return self.acked + self.refused_count
-
-    @property
-    def refused_count(self) -> int:
-        return sum(self.refused.values())
 
     @property
     def unanswered(self) -> int:
@@ -114,6 +118,7 @@ class Producer:
                 if self._unanswered_rounds > 2:
                     return  # the run's gates tell of what stayed unanswered
             self._beat(final=True)
+            self._record_slip()
         finally:
             if self._connection is not None:
                 self._connection.close()
@@ -134,12 +139,21 @@ class Producer:
         if self._retry and time.monotonic() >= self._retry_at:
             again, self._retry = self._retry, []
             self._publish(np.array(again, np.int64))
-        if self._read_answers(0.0):
-            self._progress_at = time.monotonic()
-            self._unanswered_rounds = 0
-        elif self.unanswered and time.monotonic() - self._progress_at > ANSWER_TIMEOUT_S:
-            self._publish_unanswered()
+        self._collect_answers()
         self._wait()
+
+    def _collect_answers(self) -> None:
+        now = time.monotonic()
+        if now < self._answers_due and self.unanswered < ACK_WINDOW // 4 and self.sent < self.total:
+            return
+        self._answers_due = now + ANSWERS_EVERY_S
+        if self._read_answers(0.0):
+            self._progress_at = now
+            self._unanswered_rounds = 0
+        elif not self.unanswered:
+            self._progress_at = now
+        elif now - self._progress_at > ANSWER_TIMEOUT_S:
+            self._publish_unanswered()
 
     def _wait(self) -> None:
         """Sleep a tick even when the next message is due sooner: bursts are what makes sending cheap."""
@@ -151,20 +165,45 @@ class Producer:
 
     def _send_up_to(self, target: int) -> None:
         while self.sent < target:
-            last = min(target, self.sent + self._frames.capacity)
-            seqs = seq_range(self.sent + 1, last)
+            if self.sent >= self._block_last:
+                self._record_slip()
+                self._build_block()
+            first, last = self.sent, min(target, self._block_last)
             # Counted as sent before the first byte leaves: what a broken connection leaves
             # half-sent is then among the unanswered, which are published again.
             self.sent = last
-            self._publish(seqs)
-            if not isinstance(self._schedule, Unpaced):
-                slip_ns = self._clock.now_ns() - self._schedule.intended_ns(seqs)
-                self.slip.record(slip_ns // 1000)
+            width = self._frames.width
+            self._hand_over(
+                self._block[(first - self._block_first) * width : (last - self._block_first) * width]
+            )
+            self._bursts.append((last - first, self._clock.now_ns()))
+
+    def _build_block(self) -> None:
+        """Make the frames of the next 50 ms at once: seq decides all of a frame, so it can be made early."""
+        ahead = self._schedule.due(self._schedule.next_due_ns(self.sent) + BUILD_AHEAD_NS) - self.sent
+        last = min(self.total, self.sent + max(1, min(ahead, self._frames.capacity)))
+        seqs = seq_range(self.sent + 1, last)
+        intended = self._schedule.intended_ns(seqs) + self._clock.epoch_offset_ns
+        self._block = self._frames.build(seqs, intended)
+        self._block_first, self._block_last = self.sent, last
+
+    def _record_slip(self) -> None:
+        """Actual minus intended time of the bursts since the last call."""
+        bursts, self._bursts = self._bursts, []
+        if not bursts or isinstance(self._schedule, Unpaced):
+            return
+        counts, times = np.array(bursts, np.int64).T
+        intended = self._schedule.intended_ns(seq_range(self.sent - int(counts.sum()) + 1, self.sent))
+        self.slip.record((np.repeat(times, counts) - intended) // 1000)
 
     def _publish(self, seqs: Ints) -> None:
+        """Publish given messages out of turn."""
         for first in range(0, len(seqs), self._frames.capacity):
             part = seqs[first : first + self._frames.capacity]
             intended = self._schedule.intended_ns(part) + self._clock.epoch_offset_ns
+            # The frames share one buffer: the block built ahead is gone.
+            self._record_slip()
+            self._block_last = self.sent
             self._hand_over(self._frames.build(part, intended))
 
     def _hand_over(self, view: memoryview) -> None:
@@ -221,6 +260,7 @@ class Producer:
             return
         self._answered[nack.seq] = 2
         self.refused[f"{nack.text} ({nack.code})"] += 1
+        self.refused_count += 1
 
     # -- trouble ---------------------------------------------------------------
 

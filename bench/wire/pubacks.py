@@ -15,7 +15,7 @@ from bench.wire.batch import Batch, digits_to_ints
 from bench.wire.errors import WireError
 from bench.wire.frames import Bytes, Flags, Ints
 
-#: A plain acknowledgement up to its sequence; servers before 2.12 put a blank there.
+#: A plain acknowledgement up to its sequence; 2.15 writes the first, older servers had a blank there.
 _PLAIN_ACKS = (b'{"stream":"%s","seq":', b'{"stream":"%s", "seq":')
 
 
