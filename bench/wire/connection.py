@@ -7,6 +7,7 @@ import select
 import socket
 import ssl
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,6 +20,8 @@ from bench.wire.frames import Ints, index_frames
 
 _BUFFER_BYTES = 8 * 1024 * 1024
 _SOCKET_BYTES = 4 * 1024 * 1024
+_MAX_INFO_BYTES = 1_000_000
+_ADDRESS_FORM = "a NATS address looks like nats://[user:password@]host[:port]"
 
 #: The server closes the connection after these and a new one may be accepted.
 _PASSING_ERRORS = ("stale connection", "slow consumer", "server shutdown", "maximum connections")
@@ -36,14 +39,19 @@ class Server:
 
     @classmethod
     def from_url(cls, url: str) -> Server:
-        parts = urlsplit(url)
-        if parts.scheme not in ("nats", "tls") or not parts.hostname:
-            raise ValueError("a NATS address looks like nats://[user:password@]host[:port]")
+        try:
+            parts = urlsplit(url)
+            port = parts.port or 4222
+        except ValueError:
+            raise ValueError(_ADDRESS_FORM) from None  # the first error quotes the url, password and all
+        # A path is most likely the rest of a password with a slash in it: its start is no host name.
+        if parts.scheme not in ("nats", "tls") or not parts.hostname or parts.path.strip("/"):
+            raise ValueError(_ADDRESS_FORM)
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         token = ""
         if user and not password:
             user, token = "", user
-        return cls(parts.hostname, parts.port or 4222, user, password, token, parts.scheme == "tls")
+        return cls(parts.hostname, port, user, password, token, parts.scheme == "tls")
 
     @property
     def address(self) -> str:
@@ -65,33 +73,37 @@ class Connection:
         self._stop = 0
         self._stamps: list[tuple[int, int]] = []
         self._pongs = 0
+        self._pings_unanswered = 0
+        self._mid_frame = False
         self._socket = self._dial(name, timeout_s)
 
     def _dial(self, name: str, timeout_s: float) -> socket.socket:
         try:
             plain = socket.create_connection((self.server.host, self.server.port), timeout=timeout_s)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise ConnectionLost(f"NATS at {self.server.address} cannot be reached: {error}") from None
+        self._socket = plain
+        deadline = time.monotonic() + timeout_s
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             plain.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BYTES)
         try:
-            info, rest = _read_info(plain)
-            secured = self._secure(plain, info)
+            info, rest = _read_info(plain, self.server.address, deadline)
+            self._socket = self._secure(plain, info)
             self._buffer[: len(rest)] = rest
             self._stop = len(rest)
-            self._socket = secured
-            secured.sendall(b"CONNECT " + json.dumps(self._greeting(name)).encode() + b"\r\nPING\r\n")
-            self._await_pong(time.monotonic() + timeout_s)
+            greeting = json.dumps(self._greeting(name)).encode()
+            self._socket.sendall(b"CONNECT " + greeting + b"\r\nPING\r\n")
+            self._await_pong(deadline)
         except OSError as error:
-            plain.close()
+            self._socket.close()
             raise ConnectionLost(f"NATS at {self.server.address} broke the handshake: {error}") from None
         except BaseException:
-            plain.close()
+            self._socket.close()
             raise
-        secured.setblocking(False)
-        self.max_payload = int(info.get("max_payload", 1024 * 1024))
-        return secured
+        self._socket.setblocking(False)
+        self.max_payload = int(info["max_payload"])
+        return self._socket
 
     def _secure(self, plain: socket.socket, info: dict[str, Any]) -> socket.socket:
         if not (self.server.tls or info.get("tls_required")):
@@ -132,13 +144,20 @@ class Connection:
     # -- out ---------------------------------------------------------------
 
     def try_send(self, data: memoryview | bytes) -> int:
-        """Hand over as much as the kernel takes now; returns how many bytes that was."""
+        """Hand over as much as the kernel takes now; returns how many bytes that was.
+
+        The rest must come next: until it is out, nothing else may go, not even the answer to a PING.
+        """
         try:
-            return self._socket.send(data)
+            count = self._socket.send(data)
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            return 0
+            count = 0
         except OSError as error:
-            raise ConnectionLost(f"connection to NATS at {self.server.address} broke: {error}") from None
+            raise self._lost(f"connection to NATS at {self.server.address} broke: {error}") from None
+        self._mid_frame = count < len(data)
+        if self._pings_unanswered:
+            self._answer_pings()
+        return count
 
     def send(self, data: bytes, timeout_s: float = 10.0) -> None:
         """Send all of `data`, waiting for the kernel where needed."""
@@ -169,9 +188,9 @@ class Connection:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError, TimeoutError):
             return 0
         except OSError as error:
-            raise ConnectionLost(f"connection to NATS at {self.server.address} broke: {error}") from None
+            raise self._lost(f"connection to NATS at {self.server.address} broke: {error}") from None
         if count == 0:
-            raise ConnectionLost(f"NATS at {self.server.address} closed the connection")
+            raise self._lost(f"NATS at {self.server.address} closed the connection")
         self._stop += count
         self._stamps.append((self._stop, time.monotonic_ns()))
         return count
@@ -216,26 +235,62 @@ class Connection:
 
     def _on_control(self, line: bytes) -> None:
         if line == b"PING":
-            self.send(b"PONG\r\n")
+            self._pings_unanswered += 1
+            self._answer_pings()
         elif line == b"PONG":
             self._pongs += 1
         elif line.startswith(b"-ERR"):
-            text = line[5:].decode(errors="replace").strip("' ")
-            passing = text.lower().startswith(_PASSING_ERRORS)
-            raise (ConnectionLost if passing else WireError)(f"NATS at {self.server.address} says: {text}")
+            raise self._said(line)
         elif line and line != b"+OK" and not line.startswith(b"INFO "):
             raise WireError(f"not a NATS line: {line[:80]!r}")
 
+    def _answer_pings(self) -> None:
+        # In the middle of a publish a PONG would become part of its payload.
+        if not self._mid_frame:
+            count, self._pings_unanswered = self._pings_unanswered, 0
+            self.send(b"PONG\r\n" * count)
 
-def _read_info(plain: socket.socket) -> tuple[dict[str, Any], bytes]:
+    def _said(self, line: bytes) -> WireError:
+        text = line[5:].decode(errors="replace").strip("' ")
+        passing = text.lower().startswith(_PASSING_ERRORS)
+        return (ConnectionLost if passing else WireError)(f"NATS at {self.server.address} says: {text}")
+
+    def _lost(self, text: str) -> WireError:
+        """Why the connection is gone: what the server said last, read or not, else `text`.
+
+        A server that refuses us says so and hangs up. Who notices the second before the first would dial
+        again, only to be refused again.
+        """
+        with suppress(OSError):
+            self._socket.setblocking(False)
+            while self._stop < len(self._buffer):
+                count = self._socket.recv_into(self._view[self._stop :])
+                if count == 0:
+                    break
+                self._stop += count
+        with suppress(WireError):
+            for line in index_frames(self._buffer, self._start, self._stop).control:
+                if line.startswith(b"-ERR"):
+                    return self._said(line)
+        return ConnectionLost(text)
+
+
+def _read_info(plain: socket.socket, address: str, deadline: float) -> tuple[dict[str, Any], bytes]:
+    """The server's greeting, and what came after it."""
     data = b""
     while b"\r\n" not in data:
         chunk = plain.recv(65536)
-        if not chunk or len(data) > 1_000_000:
-            raise WireError("the server at this address does not speak NATS")
         data += chunk
+        if not b"INFO ".startswith(data[:5]) or len(data) > _MAX_INFO_BYTES:
+            raise WireError(f"the server at {address} does not speak NATS: {data[:60]!r}")
+        if not chunk:
+            raise ConnectionLost(f"NATS at {address} closed the connection before its greeting was complete")
+        if time.monotonic() > deadline:
+            raise ConnectionLost(f"NATS at {address} did not complete its greeting in time")
     line, rest = data.split(b"\r\n", 1)
-    if not line.startswith(b"INFO "):
-        raise WireError(f"the server at this address does not speak NATS: {line[:60]!r}")
-    info: dict[str, Any] = json.loads(line[5:])
+    try:
+        info = {"max_payload": 1024 * 1024} | json.loads(line[5:])
+        int(info["max_payload"])
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        raise WireError(f"the server at {address} does not speak NATS: {line[:60]!r}") from None
     return info, rest

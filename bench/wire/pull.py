@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.wire.batch import Batch, digits_to_ints
 from bench.wire.connection import Connection
-from bench.wire.errors import WireError
+from bench.wire.errors import ConnectionLost, WireError
 from bench.wire.frames import Ints
 
 AckPolicy = Literal["none", "all", "explicit"]
@@ -21,7 +21,8 @@ _REQUEST_LOST_S = _EXPIRES_S + 2.0
 
 #: 404 no messages, 408 request timeout, 409 limits: the request is over, the consumer is fine.
 _REQUEST_OVER = (404, 408, 409)
-_CONSUMER_GONE = ("consumer deleted", "consumer is push based")
+#: To ask again would bring the same answer, at once and for ever.
+_HOPELESS = ("consumer deleted", "consumer is push based", "exceeded maxrequest")
 
 #: In `$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<ns>.<pending>` the
 #: time has 19 digits until the year 2286; the number of those pending, at most this many.
@@ -62,13 +63,17 @@ class PullReader:
         arrivals are stamped as they come, and parsing is paid for once.
         """
         connection = self.connection
+        lost: ConnectionLost | None = None
         if connection.fill(timeout_s) and linger_s > 0:
             deadline = time.monotonic() + linger_s
-            while connection.unread_bytes < linger_bytes:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    break
-                connection.fill(left)
+            try:
+                while connection.unread_bytes < linger_bytes:
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        break
+                    connection.fill(left)
+            except ConnectionLost as error:
+                lost = error
         batch = connection.take()
         if batch.index.header_sizes:
             batch = self._without_status(batch)
@@ -78,8 +83,11 @@ class PullReader:
         elif self._outstanding and time.monotonic() - self._last_heard > _REQUEST_LOST_S:
             self._outstanding = 0
             self._last_heard = time.monotonic()
-        self._request()
-        return batch
+        if lost is None:
+            self._request()
+        elif not len(batch):
+            raise lost
+        return batch  # also what came before the connection broke: the next read will tell of that
 
     def _without_status(self, batch: Batch) -> Batch:
         status = [i for i in batch.index.header_sizes if _status_of(batch.headers(i)) is not None]
@@ -91,7 +99,7 @@ class PullReader:
         code, text = _status_of(headers) or (0, "")
         if code == 100:
             return
-        if code not in _REQUEST_OVER or text.lower() in _CONSUMER_GONE:
+        if code not in _REQUEST_OVER or text.lower().startswith(_HOPELESS):
             raise WireError(f"pull from {self._api.split('.', 5)[-1]} failed: {code} {text}")
         self._last_heard = time.monotonic()
         left = _header_value(headers, b"Nats-Pending-Messages")
@@ -108,7 +116,7 @@ class PullReader:
 def _status_of(headers: bytes) -> tuple[int, str] | None:
     """The status in the first header line ("NATS/1.0 408 Request Timeout"), if there is one."""
     first = headers.split(b"\r\n", 1)[0].split(b" ", 2)
-    if len(first) < 2 or not first[1].isdigit():
+    if len(first) < 2 or len(first[1]) != 3 or not first[1].isdigit():
         return None
     return int(first[1]), first[2].decode(errors="replace") if len(first) > 2 else ""
 
@@ -124,18 +132,27 @@ def stored_ns(batch: Batch) -> Ints:
     """When JetStream stored each message (epoch ns), read out of the reply subjects in bulk."""
     if not len(batch):
         return np.empty(0, np.int64)
-    if batch.index.header_sizes:
-        return np.array([int(batch.reply(i).split(b".")[-2]) for i in range(len(batch))], np.int64)
     data, line_ends = batch.data, batch.index.line_ends
     # From the line's end backwards: size, blank, pending, dot, time, dot.
-    reach = _STAMP_DIGITS + _PENDING_DIGITS + 12
+    reach = _PENDING_DIGITS + 12
+    shortest = int((line_ends - batch.index.starts).min())
+    if batch.index.header_sizes or shortest < reach + _STAMP_DIGITS:
+        return np.array([_stamp_of(batch.reply(i)) for i in range(len(batch))], np.int64)
     cells = data[line_ends[:, None] - np.arange(1, reach)]
     last_dot = np.argmax(cells == 0x2E, axis=1)
     stamp_ends = line_ends - 1 - last_dot
     stamps = data[stamp_ends[:, None] + np.arange(-_STAMP_DIGITS, 0)]
-    if not (data[stamp_ends - _STAMP_DIGITS - 1] == 0x2E).all():
-        raise WireError(f"not a JetStream delivery: {batch.line(0)!r}")
+    good = data[stamp_ends - _STAMP_DIGITS - 1] == 0x2E
+    if not good.all():
+        raise WireError(f"not a JetStream delivery: {batch.line(int(np.argmin(good)))[:120]!r}")
     return digits_to_ints(stamps)
+
+
+def _stamp_of(reply: bytes) -> int:
+    tokens = reply.split(b".")
+    if len(tokens) != 9 or len(tokens[7]) != _STAMP_DIGITS or not tokens[7].isdigit():
+        raise WireError(f"not a JetStream delivery: {reply[:120]!r}")
+    return int(tokens[7])
 
 
 def delivery_of(reply: bytes) -> tuple[int, int]:
