@@ -90,7 +90,7 @@ def account_mock_rows(
     present[0] = False
     missing = np.flatnonzero(acked & ~present)
     repeated = int(np.count_nonzero(known)) - int(np.count_nonzero(present))
-    late = int(np.count_nonzero(table.db_insert_us - table.window_end_ms * 1000 > late_after_ms * 1000))
+    latency_us = table.db_insert_us - table.window_end_ms * 1000
     account = Account(
         expected=int(np.count_nonzero(acked)),
         seen=len(table),
@@ -98,7 +98,7 @@ def account_mock_rows(
         duplicates=hidden_duplicates + repeated,
         unexpected=int(np.count_nonzero(~known)) + malformed,
         wrong=int(np.count_nonzero(known & ~same)),
-        late=late,
+        late=int(np.count_nonzero(known & (latency_us > late_after_ms * 1000))),
         redelivered=redelivered,
     )
     _note_rows(account, table, "wrong", known & ~same)
