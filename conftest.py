@@ -36,6 +36,9 @@ SCREEN = pytest.StashKey[TextIO]()
 #: Errors that say all there is in their text; a traceback would bury it.
 SELF_EXPLAINING = (InfraError, ReportsError, RunFailed)
 
+#: pytest looks for its ini file above every existing path among its words, so a bare one would mislead it.
+REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(default)s]"
+
 RunCase = Callable[..., Outcome]
 
 
@@ -55,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--replicas", default=defaults.replicas, help="JetStream replicas: 1, 3 or 5 [%(default)s]")
     add("--message-ids", action="store_true", help="Nats-Msg-Id on events too (case B always has them)")
     add("--run-id", default=None, help="name of the run and its folder [made up from case and time]")
-    add("--reports-dir", default=defaults.reports_dir, metavar="DIR", help="where runs go [%(default)s]")
+    add("--reports-dir", default=defaults.reports_dir, metavar="DIR", help=REPORTS_DIR_HELP)
     add("--seed", default=defaults.seed, help="seed of the payload's padding [%(default)s]")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
