@@ -101,7 +101,10 @@ def index_frames(buffer: bytes | bytearray, start: int, stop: int) -> FrameIndex
 
 
 def _take_run(buffer: bytes | bytearray, position: int, line_feeds: Ints, found: _Found) -> int:
-    """Take the longest run of MSG frames without headers that starts at `position`."""
+    """Take the longest run of MSG frames without headers that starts at `position`.
+
+    The words of a line are not counted: where a frame ends does not depend on them.
+    """
     feeds = line_feeds[np.searchsorted(line_feeds, position) :]
     pairs = len(feeds) // 2
     if pairs == 0:
