@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from bench.contract.names import EVENTS, RESULTS, check_run_id, durable
+from bench.contract.partition import MAX_PARTITIONS
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Arguments:
     master: str | None
     conf: dict[str, str] = field(default_factory=dict)
     progress_file: Path | None = None
+    partitions: int = MAX_PARTITIONS
     tls_ca_file: str = ""
     tidb_host: str = "127.0.0.1"
     tidb_port: int = 4000
@@ -75,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--master", help="a Spark master; left out: local[*], or what spark-submit says")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting")
     add("--progress-file", type=Path, help="one JSON line per micro-batch is appended")
+    add("--partitions", type=int, choices=range(1, MAX_PARTITIONS + 1), default=MAX_PARTITIONS, metavar="N")
     add("--tls-ca-file", default="")
     add("--tidb-host", default="127.0.0.1")
     add("--tidb-port", type=_at_least(1), default=4000)

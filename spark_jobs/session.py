@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.jetstream import JetStreamSource
 from spark_jobs.package import package_for_executors
+from spark_jobs.tidb_sink import TidbSink
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 
@@ -38,7 +39,9 @@ def settings(master: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def build_session(name: str, master: str | None, given: Mapping[str, str]) -> SparkSession:
-    """A session that knows format("jetstream"); `master` None leaves it to spark-submit."""
+    """A session that knows the formats jetstream and tidb; `master` None leaves it to spark-submit."""
+    if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        master = "local[*]"  # not started by spark-submit, so nobody else says it
     if (master or "").startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # The workers must be the interpreter that has pyarrow and orjson, not whatever python3 is on their PATH.
@@ -54,4 +57,5 @@ def build_session(name: str, master: str | None, given: Mapping[str, str]) -> Sp
     if archive is not None:
         session.sparkContext.addPyFile(str(archive))
     session.dataSource.register(JetStreamSource)
+    session.dataSource.register(TidbSink)
     return session

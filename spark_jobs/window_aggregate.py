@@ -51,7 +51,6 @@ def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
         arguments.watermark_delay_ms if arguments.window_clock == "event" else 0
     )
     options = {
-        "servers": arguments.servers,
         "stream": arguments.stream,
         "startingOffset": arguments.starting_offset,
         "minPartitions": str(arguments.source_partitions or spark.sparkContext.defaultParallelism),
@@ -63,16 +62,20 @@ def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
     }
     if arguments.max_offsets_per_trigger:
         options["maxOffsetsPerTrigger"] = str(arguments.max_offsets_per_trigger)
-    if os.environ.get("JETLAG_NATS_USER"):
-        options |= nats_credentials()
-    if arguments.tls_ca_file:
-        options["tlsCaFile"] = arguments.tls_ca_file
+    options |= server_access(arguments)
     return spark.readStream.format("jetstream").options(**options).schema(EVENT_SCHEMA).load()
 
 
-def nats_credentials() -> dict[str, str]:
-    user = os.environ.get("JETLAG_NATS_USER", "")
-    return {"user": user, "password": os.environ.get("JETLAG_NATS_PASSWORD", "")} if user else {}
+def server_access(arguments: Arguments) -> dict[str, str]:
+    access = {"servers": arguments.servers}
+    if os.environ.get("JETLAG_NATS_USER"):
+        access |= {
+            "user": os.environ["JETLAG_NATS_USER"],
+            "password": os.environ.get("JETLAG_NATS_PASSWORD", ""),
+        }
+    if arguments.tls_ca_file:
+        access["tlsCaFile"] = arguments.tls_ca_file
+    return access
 
 
 def aggregate(events: DataFrame, arguments: Arguments) -> DataFrame:
@@ -105,9 +108,10 @@ def aggregate(events: DataFrame, arguments: Arguments) -> DataFrame:
     )
 
 
-def messages(results: DataFrame, variant: str) -> DataFrame:
+def messages(results: DataFrame, variant: str, partitions: int) -> DataFrame:
     """subject, msg_id and value for the JetStream sink; the partition as bench.contract.partition has it."""
-    partition = F.conv(F.substring(F.md5(F.col("key").cast("binary")), 1, 1), 16, 10)
+    digit = F.conv(F.substring(F.md5(F.col("key").cast("binary")), 1, 1), 16, 10)
+    partition = (digit.cast("int") % partitions).cast("string")
     return results.select(
         F.concat(F.lit(f"results.{variant}."), partition).alias("subject"),
         F.concat_ws("|", "run_id", F.lit(variant), "window_end_ms", "key").alias("msg_id"),
@@ -118,12 +122,21 @@ def messages(results: DataFrame, variant: str) -> DataFrame:
 def start(spark: SparkSession, arguments: Arguments) -> StreamingQuery:
     results = aggregate(read_events(spark, arguments), arguments)
     if arguments.sink == "jetstream":
-        options = {"servers": arguments.servers, "stream": arguments.results_stream} | nats_credentials()
-        if arguments.tls_ca_file:
-            options["tlsCaFile"] = arguments.tls_ca_file
-        writer = messages(results, arguments.variant).writeStream.format("jetstream").options(**options)
+        options = {"stream": arguments.results_stream} | server_access(arguments)
+        writer = (
+            messages(results, arguments.variant, arguments.partitions)
+            .writeStream.format("jetstream")
+            .options(**options)
+        )
     else:
-        raise ValueError("no such sink yet")
+        writer = results.writeStream.format("tidb").options(
+            host=arguments.tidb_host,
+            port=str(arguments.tidb_port),
+            user=os.environ.get("JETLAG_TIDB_USER", "root"),
+            password=os.environ.get("JETLAG_TIDB_PASSWORD", ""),
+            variant=arguments.variant,
+            batchRows=str(arguments.tidb_batch_rows),
+        )
     writer = writer.outputMode("append").queryName("window_aggregate")
     writer = writer.option("checkpointLocation", arguments.checkpoint)
     return writer.trigger(processingTime=f"{arguments.trigger_ms} milliseconds").start()
