@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
@@ -156,10 +155,9 @@ def test_a_byte_at_a_time_is_no_different(data: bytes) -> None:
 
 
 def deliveries(count: int, bodies: list[bytes]) -> list[Message]:
-    rng = random.Random(count)
     return [
         message(
-            rng.choice(bodies),
+            bodies[i % len(bodies)],
             b"_INBOX.abcdef",
             b"$JS.ACK.EVENTS.dur.1.%d.%d.1759000000000000000.%d" % (i, i, i),
         )
@@ -174,11 +172,11 @@ def deliveries(count: int, bodies: list[bytes]) -> list[Message]:
         ([b"x" * size for size in range(95, 105)], 1.0),
         ([b""], 1.0),
         ([b"x" * size for size in (0, 1, 9, 10, 99, 100, 999, 1000)], 1.0),
-        ([b"x" * 512] * 300 + [b"a\r\nb" * 10], 0.01),
-        ([b"x" * 512] * 300 + [b"MSG a 1 5\r\nhello\r\n"], 0.01),
-        ([b"x" * 512] * 300 + [b"y" * 6_000], 0.01),
+        ([b"x" * 512] * 300 + [b"a\r\nb" * 10], 0.95),
+        ([b"x" * 512] * 300 + [b"MSG a 1 5\r\nhello\r\n"], 0.95),
+        ([b"x" * 512] * 300 + [b"y" * 6_000], 1.0),
         ([b"MSG a 1 5\r\nhello\r\n"], 0.0),
-        ([b"y" * 10_000], 0.9),
+        ([b"y" * 10_000], 1.0),
     ],
 )
 def test_large_buffers_take_the_fast_path_and_agree(bodies: list[bytes], bulk_share: float) -> None:
