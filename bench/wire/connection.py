@@ -129,6 +129,7 @@ class Connection:
         return greeting
 
     def _await_pong(self, deadline: float) -> None:
+        self.take()  # what came together with the greeting
         while self._pongs == 0:
             if time.monotonic() > deadline:
                 raise ConnectionLost(f"NATS at {self.server.address} did not answer PING")
@@ -242,7 +243,7 @@ class Connection:
         elif line.startswith(b"-ERR"):
             raise self._said(line)
         elif line and line != b"+OK" and not line.startswith(b"INFO "):
-            raise WireError(f"not a NATS line: {line[:80]!r}")
+            raise WireError(f"not a NATS line from {self.server.address}: {line[:80]!r}")
 
     def _answer_pings(self) -> None:
         # In the middle of a publish a PONG would become part of its payload.

@@ -52,14 +52,15 @@ def serve() -> Iterator[Callable[[Script], Server]]:
         thread.join(PATIENCE_S)
 
 
-def greet(client: socket.socket) -> dict[str, object]:
-    """A server's side of the handshake; returns what the client said of itself."""
+def greet(client: socket.socket, said: list[dict[str, object]] | None = None) -> None:
+    """A server's side of the handshake; notes what the client said of itself."""
     client.sendall(INFO)
     received = b""
     while not received.endswith(b"PING\r\n"):
         received += client.recv(65536)
+    if said is not None:
+        said.append(json.loads(received.split(b"\r\n")[0].removeprefix(b"CONNECT ")))
     client.sendall(b"PONG\r\n")
-    return json.loads(received.split(b"\r\n")[0].removeprefix(b"CONNECT "))
 
 
 # -- addresses -----------------------------------------------------------------------
@@ -119,7 +120,7 @@ def test_no_text_form_shows_a_secret() -> None:
 def test_the_handshake_carries_the_account(serve: Callable[[Script], Server]) -> None:
     """If this fails, a server with accounts refuses every driver."""
     said: list[dict[str, object]] = []
-    connection = Connection(serve(lambda client: said.append(greet(client))), "driver")
+    connection = Connection(serve(lambda client: greet(client, said)), "driver")
     connection.close()
     assert connection.max_payload == 2048
     wanted = {"user": "me", "pass": SECRET, "name": "driver", "headers": True, "no_responders": True}
@@ -130,7 +131,7 @@ def test_the_handshake_carries_the_account(serve: Callable[[Script], Server]) ->
 def test_a_token_goes_alone(serve: Callable[[Script], Server]) -> None:
     """If this fails, servers with token authentication refuse every driver."""
     said: list[dict[str, object]] = []
-    server = serve(lambda client: said.append(greet(client)))
+    server = serve(lambda client: greet(client, said))
     Connection(Server(server.host, server.port, token=SECRET), "driver").close()
     assert said[0]["auth_token"] == SECRET
     assert "pass" not in said[0]
@@ -175,7 +176,7 @@ def test_a_failed_handshake_says_where_and_why(
     with pytest.raises(WireError, match=text) as told:
         Connection(server, "driver")
     assert type(told.value) is kind
-    assert server.address in str(told.value) or text == "not a NATS line"
+    assert server.address in str(told.value)
     assert SECRET not in str(told.value)
 
 
