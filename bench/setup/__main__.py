@@ -7,13 +7,14 @@ import os
 import platform
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.setup import apt, cache, java, venv
 from bench.setup.errors import SetupError
 from bench.setup.go import ensure_go, required_version
 from bench.setup.gotool import GoTool
-from bench.setup.tools import TOOLS
+from bench.setup.tools import OPTIONAL_TOOLS, TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     # A CI that cancels sends SIGTERM: ended as by Ctrl-C, the compiler we started is ended too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        print(set_up(cache.cache_dir(os.environ, options.cache_dir)))
+        print(set_up(cache.cache_dir(os.environ, options.cache_dir), options.extra))
     except SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1
@@ -38,10 +39,18 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--cache-dir", metavar="DIR", help="where built binaries are kept; default: $JETLAG_CACHE"
     )
+    parser.add_argument(
+        "--with",
+        dest="extra",
+        action="append",
+        default=[],
+        choices=[tool.name for tool in OPTIONAL_TOOLS],
+        help="build this tool too; may be repeated",
+    )
     return parser.parse_args(arguments)
 
 
-def set_up(cache_path: Path) -> str:
+def set_up(cache_path: Path, extra: Sequence[str] = ()) -> str:
     """Bring everything up to date; returns the one line that says what is there."""
     venv.check_python(sys.version_info[:3])
     cache.prepare(cache_path)
@@ -51,9 +60,10 @@ def set_up(cache_path: Path) -> str:
         runtime = java.ensure_java(os.environ, install)
         environment = ROOT / ".venv"
         venv.ensure_venv(ROOT, environment, logs, install)
-        for tool in TOOLS:
+        wanted = (*TOOLS, *(tool for tool in OPTIONAL_TOOLS if tool.name in extra))
+        for tool in wanted:
             _ensure_tool(tool, cache_path, environment)
-    tools = ", ".join(tool.name for tool in TOOLS)
+    tools = ", ".join(tool.name for tool in wanted)
     return f"set-up: ready (Python {platform.python_version()}, Java {runtime.major}, {tools})"
 
 

@@ -22,4 +22,14 @@ TIDB_SERVER = GoTool(
     ),
 )
 
+# The peer that the driver is measured against: `nats bench`.
+NATS_CLI = GoTool(
+    name="nats",
+    package="github.com/nats-io/natscli/nats",
+    module_dir=_HERE / "natscli",
+    variables=("main.version=v0.3.0",),
+)
+
 TOOLS: tuple[GoTool, ...] = (TIDB_SERVER,)
+#: Built only when asked for by name (`--with nats`): most users never need them.
+OPTIONAL_TOOLS: tuple[GoTool, ...] = (NATS_CLI,)
