@@ -11,6 +11,8 @@ from typing import Any, TextIO
 import pytest
 
 from bench.case import Case
+from bench.engine.protocol import Engine, EngineError
+from bench.engine.spark import SparkEngine, SparkSettings
 from bench.infra.errors import InfraError
 from bench.infra.provider import CHOICES, Provider, choose_provider
 from bench.infra.service import Service, TidbEndpoint, running
@@ -29,12 +31,14 @@ from bench.verdict import RunFailed, RunInvalid
 #: pytest's own codes end at 5; a CI can tell "too slow" (1) from "could not be measured".
 EXIT_INVALID = 7
 
+ENGINES = ("spark",)
+
 SETTINGS = pytest.StashKey[Settings]()
 OUTCOMES = pytest.StashKey[list[Outcome]]()
 SCREEN = pytest.StashKey[TextIO]()
 
 #: Errors that say all there is in their text; a traceback would bury it.
-SELF_EXPLAINING = (InfraError, ReportsError, RunFailed)
+SELF_EXPLAINING = (EngineError, InfraError, ReportsError, RunFailed)
 
 #: pytest looks for its ini file above every existing path among its words, so a bare one would mislead it.
 REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(default)s]"
@@ -60,6 +64,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--run-id", default=None, help="name of the run and its folder [made up from case and time]")
     add("--reports-dir", default=defaults.reports_dir, metavar="DIR", help=REPORTS_DIR_HELP)
     add("--seed", default=defaults.seed, help="seed of the payload's padding [%(default)s]")
+    add("--window-ms", default=None, help="the engine's tumbling window [by profile]")
+    add("--window-clock", default=defaults.window_clock, help="processing or event [%(default)s]")
+    add("--engine", default="spark", help=f"engine of cases C, D, F: {', '.join(ENGINES)} [%(default)s]")
+    add("--spark-master", default="local[*]", help="any Spark master URL [%(default)s]")
+    add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
+    add("--trigger-ms", default=None, help="Spark's micro-batch trigger [the job's default]")
+    add("--checkpoint", default=None, help="Spark's checkpoint location [a temporary folder]")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
     add("--tidb-image", default=None, help="container image of TiDB [JETLAG_TIDB_IMAGE or pingcap/tidb]")
@@ -71,8 +82,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SETTINGS] = check_options(_raw_options(config))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    if config.getoption("--infra") not in CHOICES:
-        raise pytest.UsageError(f"--infra {config.getoption('--infra')}: choose one of {', '.join(CHOICES)}")
+    for option, choices in (("--infra", CHOICES), ("--engine", ENGINES)):
+        if config.getoption(option) not in choices:
+            wanted = ", ".join(choices)
+            raise pytest.UsageError(f"{option} {config.getoption(option)}: choose one of {wanted}")
     config.stash[OUTCOMES] = []
     # Capturing is suspended at this moment: this is the terminal itself, for the live line.
     config.stash[SCREEN] = os.fdopen(os.dup(sys.stderr.fileno()), "w")
@@ -120,6 +133,21 @@ def tidb_service(provider: Provider) -> Iterator[Service[TidbEndpoint]]:
 @pytest.fixture(scope="session")
 def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
     return Stack(nats_stack.provider, nats_stack.nats, tidb_service)
+
+
+@pytest.fixture
+def engine(pytestconfig: pytest.Config) -> Engine:
+    """The engine under test, not yet deployed."""
+    option = pytestconfig.getoption
+    trigger_ms = option("--trigger-ms")
+    return SparkEngine(
+        SparkSettings(
+            master=option("--spark-master"),
+            trigger_ms=None if trigger_ms is None else int(trigger_ms),
+            checkpoint=option("--checkpoint"),
+            conf=tuple(option("--spark-conf")),
+        )
+    )
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.engine.protocol import WindowClock
 from bench.gates import Gate
 
 #: Bumped when a case's meaning changes, so that results of different meanings are never compared.
@@ -38,6 +39,14 @@ class Transport:
 
 
 @dataclass(frozen=True)
+class Windows:
+    """The engine's tumbling windows."""
+
+    window_ms: int
+    clock: WindowClock
+
+
+@dataclass(frozen=True)
 class Case:
     letter: str
     variant: str | None
@@ -50,6 +59,7 @@ class Case:
     late_after_s: float
     #: Below this a change of p99 is no finding.
     p99_floor_ms: float
+    windows: Windows | None = None
 
     @property
     def name(self) -> str:

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from bench.contract.event import VALUE_FACTOR, VALUE_OFFSET
+from bench.result_table import TableContent
 from bench.schedule import Ints
 from bench.seqset import SeqLedger
-from bench.validator import TableContent
 from bench.wire.frames import Flags
 
 EXAMPLES = 5

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from bench.case import Case
@@ -15,6 +18,7 @@ from bench.outage import Outage
 from bench.phases import Phases
 from bench.producer import Producer
 from bench.publish_frames import EventFrames, FrameShape, MockResultFrames
+from bench.runfiles import RunFiles
 from bench.sampler import Output
 from bench.schedule import ConstantRate
 from bench.stack import Stack
@@ -32,6 +36,7 @@ class RunContext:
     clock: RunClock
     schedule: ConstantRate
     phases: Phases
+    files: RunFiles
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Balance:
     #: Secondary latencies and hops by name.
     hops: dict[str, LatencySummary]
     #: Further metrics that gates may refer to.
-    metrics: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float | int | None] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -67,6 +72,10 @@ class Pipeline(Protocol):
 
     def outages(self) -> list[Outage]: ...
 
+    def processes(self) -> Mapping[str, Callable[[], list[int]]]:
+        """Further processes whose CPU and memory are of interest, by name."""
+        ...
+
 
 class PipelineBuilder(Protocol):
     """Usually the pipeline's class."""
@@ -75,7 +84,17 @@ class PipelineBuilder(Protocol):
         """The durables of this case; the runner makes them before the schedule starts to run."""
         ...
 
+    def prepared(self, case: Case, run_id: str, stack: Stack, folder: Path) -> AbstractContextManager[None]:
+        """What must run around the pipeline (an engine), ready when the context is entered."""
+        ...
+
     def __call__(self, context: RunContext) -> Pipeline: ...
+
+
+def nothing_to_prepare(
+    _case: Case, _run_id: str, _stack: Stack, _folder: Path
+) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 def event_frames(context: RunContext, inbox: str) -> EventFrames:

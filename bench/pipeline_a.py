@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from bench.case import Case
 from bench.contract.metric_lines import DbLine, ObsLine
 from bench.contract.names import Durable, durable
@@ -9,7 +11,7 @@ from bench.latency import LatencyRecorder
 from bench.ledger import account_events
 from bench.observer import EventObserver
 from bench.outage import Outage
-from bench.pipeline import Balance, RunContext, event_frames, make_producer, new_inbox
+from bench.pipeline import Balance, RunContext, event_frames, make_producer, new_inbox, nothing_to_prepare
 from bench.sampler import Output, OutputState
 from bench.wire.pull import AckPolicy
 from bench.worker import Worker
@@ -35,6 +37,8 @@ class ObserverOutput:
 
 
 class PipelineA:
+    prepared = staticmethod(nothing_to_prepare)
+
     @staticmethod
     def consumers(_case: Case) -> list[tuple[Durable, AckPolicy]]:
         return [(durable("A", "events"), "all")]
@@ -82,3 +86,6 @@ class PipelineA:
 
     def outages(self) -> list[Outage]:
         return [*self.producer.outage_log.outages, *self._observer.outage_log.outages]
+
+    def processes(self) -> Mapping[str, Callable[[], list[int]]]:
+        return {}

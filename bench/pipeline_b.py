@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from bench.case import Case
-from bench.contract.metric_lines import DbLine, ObsLine
 from bench.contract.names import Durable, durable
 from bench.database import clock_offset_ms
 from bench.latency import LatencyRecorder, LatencySummary
 from bench.ledger import account_mock_rows
 from bench.outage import Outage
-from bench.pipeline import Balance, RunContext, make_producer, mock_frames, new_inbox
+from bench.pipeline import Balance, RunContext, make_producer, mock_frames, new_inbox, nothing_to_prepare
 from bench.publish_frames import seq_range
-from bench.sampler import Output, OutputState
+from bench.result_table import TableContent
+from bench.sampler import Output
 from bench.schedule import Ints
-from bench.validator import TableContent, Validator, read_table
+from bench.table_output import TableOutput
+from bench.validator import Validator, read_table
 from bench.wire.pull import AckPolicy
 from bench.worker import Worker
 from bench.writer import Writer
 
-#: The sampler waits this long for a poll; a slower database shows as a stale line and a growing lag.
-POLL_WAIT_S = 0.5
-
-
-class TableOutput:
-    line_type: type[ObsLine] | type[DbLine] = DbLine
-
-    def __init__(self, validator: Validator, writer: Writer) -> None:
-        self._validator = validator
-        self._writer = writer
-
-    def state(self) -> OutputState:
-        state = self._validator.refresh(POLL_WAIT_S)
-        return OutputState(state.rows, state.max_seq)
-
-    def recorders(self) -> dict[str, LatencyRecorder]:
-        return {
-            "measure": self._validator.state.latency,
-            "window_end_to_committed": self._writer.commit_latency,
-        }
-
 
 class PipelineB:
+    prepared = staticmethod(nothing_to_prepare)
+
     @staticmethod
     def consumers(_case: Case) -> list[tuple[Durable, AckPolicy]]:
         return [(durable("B", "results"), "explicit")]
@@ -64,7 +48,9 @@ class PipelineB:
             variant="mock",
         )
         self._validator = Validator(context.stack.connect_database, run_id=context.run_id, variant="mock")
-        self.output: Output = TableOutput(self._validator, self._writer)
+        self.output: Output = TableOutput(
+            self._validator, {"window_end_to_committed": self._writer.commit_latency}
+        )
         self.workers = [
             Worker("validator", self._validator.run),
             Worker("writer", self._writer.run),
@@ -132,3 +118,6 @@ class PipelineB:
 
     def outages(self) -> list[Outage]:
         return [*self.producer.outage_log.outages, *self._writer.outage_log.outages]
+
+    def processes(self) -> Mapping[str, Callable[[], list[int]]]:
+        return {}

@@ -28,13 +28,18 @@ class ResourceMonitor:
     """Asks each meter once a second and hands the samples on."""
 
     def __init__(
-        self, services: Mapping[str, Service[Any]], on_sample: Callable[[str, Usage, float], None]
+        self,
+        services: Mapping[str, Service[Any]],
+        on_sample: Callable[[str, Usage, float], None],
+        processes: Mapping[str, Callable[[], list[int]]] | None = None,
     ) -> None:
         self._meters: dict[str, Meter] = {"driver": _process_meter([os.getpid()])}
         for name, service in services.items():
             meter = _service_meter(service)
             if meter is not None:
                 self._meters[name] = meter
+        for name, pids in (processes or {}).items():
+            self._meters[name] = _pids_meter(pids)
         self._on_sample = on_sample
 
     def run(self, stop: threading.Event) -> None:
@@ -52,8 +57,12 @@ def _service_meter(service: Service[Any]) -> Meter | None:
     if service.container_id is not None:
         return _container_meter(service.container_id)
     if service.kind == "local":
-        return lambda: _process_meter(service.pids())()
+        return _pids_meter(service.pids)
     return None  # an external service's machine is not ours to look into
+
+
+def _pids_meter(pids: Callable[[], list[int]]) -> Meter:
+    return lambda: _process_meter(pids())()
 
 
 def _process_meter(pids: list[int]) -> Meter:

@@ -68,8 +68,10 @@ def run_case(
         progress.phase(case, run_id, "set-up")
         manifest = make_manifest(case, run_id, stack.provider, stack.services(), settings or {})
         files.write_json("manifest.json", manifest)
-        run = _Run(case, stack, run_id, clock, files, progress, builder or BUILDERS[case.letter])
-        with _short_switch_interval():
+        builder = builder or BUILDERS[case.letter]
+        pulse_consumer = _make_streams(case, stack, run_id, builder)
+        with builder.prepared(case, run_id, stack, files.folder), _short_switch_interval():
+            run = _Run(case, stack, run_id, clock, files, progress, builder, pulse_consumer)
             outcome = run.go(Interventions(interventions))
         files.write_json("result.json", outcome.as_dict())
         files.point_latest()
@@ -79,6 +81,26 @@ def run_case(
     finally:
         files.close()
         progress.done()
+
+
+def _make_streams(case: Case, stack: Stack, run_id: str, builder: PipelineBuilder) -> str:
+    """Empty streams and all consumers, before the schedule runs: they take as long as they take."""
+    pulse_consumer = f"pulse_{run_id}"
+    with StreamAdmin(stack.nats.endpoint) as admin:
+        admin.recreate_streams(case.transport.storage, case.transport.replicas)
+        admin.create_pulse_consumer(pulse_consumer)
+        for consumer, ack_policy in builder.consumers(case):
+            admin.create_consumer(consumer, ack_policy)
+    return pulse_consumer
+
+
+def _start_ns(case: Case, clock: RunClock) -> int:
+    """When the first event is due: in the engine cases where a window starts, so that windows are whole."""
+    earliest = clock.now_ns() + int(LEAD_S * 1e9)
+    if case.windows is None:
+        return earliest
+    window_ns = case.windows.window_ms * 1_000_000
+    return earliest + -clock.epoch_ns(earliest) % window_ns
 
 
 @contextmanager
@@ -101,21 +123,16 @@ class _Run:
         files: RunFiles,
         progress: Progress,
         builder: PipelineBuilder,
+        pulse_consumer: str,
     ) -> None:
         self._case, self._stack, self._run_id = case, stack, run_id
         self._clock, self._files, self._progress = clock, files, progress
-        pulse_consumer = f"pulse_{run_id}"
-        with StreamAdmin(stack.nats.endpoint) as admin:
-            admin.recreate_streams(case.transport.storage, case.transport.replicas)
-            admin.create_pulse_consumer(pulse_consumer)
-            for consumer, ack_policy in builder.consumers(case):
-                admin.create_consumer(consumer, ack_policy)
         load = case.load
-        start_ns = clock.now_ns() + int(LEAD_S * 1e9)
+        start_ns = _start_ns(case, clock)
         measure_ns = start_ns + load.warmup_s * 1_000_000_000
         self._phases = Phases(start_ns, measure_ns, measure_ns + load.measure_s * 1_000_000_000)
         schedule = ConstantRate(start_ns, load.rate_per_s)
-        context = RunContext(case, run_id, stack, clock, schedule, self._phases)
+        context = RunContext(case, run_id, stack, clock, schedule, self._phases, files)
         self._pipeline: Pipeline = builder(context)
         self._usage = UsageLog(files, self._phases)
         self._sampler = Sampler(
@@ -128,7 +145,7 @@ class _Run:
             self._pipeline.output,
             progress.sample,
         )
-        monitor = ResourceMonitor(stack.services(), self._usage.add)
+        monitor = ResourceMonitor(stack.services(), self._usage.add, self._pipeline.processes())
         self._watchers = [Worker("sampler", self._sampler.run), Worker("resources", monitor.run)]
         self._interrupted = False
 

@@ -6,9 +6,11 @@ import secrets
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from bench.contract.names import check_run_id
 from bench.contract.partition import MAX_PARTITIONS
+from bench.engine.protocol import WindowClock
 from bench.profile import PROFILES, Profile
 from bench.publish_frames import EventFrames, FrameShape
 
@@ -38,6 +40,8 @@ class RawOptions:
     run_id: str | None = None
     reports_dir: str = "reports"
     seed: str = "1"
+    window_ms: str | None = None
+    window_clock: str = "processing"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,10 @@ class Settings:
     run_id: str | None
     reports_dir: Path
     seed: int
+    window_ms: int
+    window_clock: WindowClock
+    windowed_warmup_s: int
+    windowed_measure_s: int
 
     def rate_of(self, case: str) -> int:
         return self.rate_per_s if self.rate_per_s is not None else self.profile.rates_per_s[case]
@@ -67,14 +75,16 @@ def check_options(raw: RawOptions) -> Settings:
         raise UsageError(f"--storage {raw.storage}: choose memory or file")
     if raw.replicas not in ("1", "3", "5"):
         raise UsageError(f"--replicas {raw.replicas}: JetStream keeps 1, 3 or 5")
+    if raw.window_clock not in get_args(WindowClock):
+        raise UsageError(f"--window-clock {raw.window_clock}: choose processing or event")
     profile = PROFILES[raw.profile]
+    warmup_s = None if raw.warmup is None else _whole("--warmup", raw.warmup, 0, MAX_SECONDS)
+    measure_s = None if raw.measure is None else _whole("--measure", raw.measure, 4, MAX_SECONDS)
     settings = Settings(
         profile=profile,
         rate_per_s=None if raw.rate is None else _whole("--rate", raw.rate, 1, MAX_RATE),
-        warmup_s=profile.warmup_s if raw.warmup is None else _whole("--warmup", raw.warmup, 0, MAX_SECONDS),
-        measure_s=profile.measure_s
-        if raw.measure is None
-        else _whole("--measure", raw.measure, 4, MAX_SECONDS),
+        warmup_s=profile.warmup_s if warmup_s is None else warmup_s,
+        measure_s=profile.measure_s if measure_s is None else measure_s,
         num_keys=_whole("--num-keys", raw.num_keys, 1, 10_000_000),
         payload_bytes=_whole("--payload-bytes", raw.payload_bytes, 1, MAX_PAYLOAD),
         partitions=_whole("--partitions", raw.partitions, 1, MAX_PARTITIONS),
@@ -84,6 +94,12 @@ def check_options(raw: RawOptions) -> Settings:
         run_id=_run_id(raw.run_id),
         reports_dir=Path(raw.reports_dir),
         seed=_whole("--seed", raw.seed, 0, 2**63 - 1),
+        window_ms=profile.window_ms
+        if raw.window_ms is None
+        else _whole("--window-ms", raw.window_ms, 500, 3_600_000),
+        window_clock=raw.window_clock,  # type: ignore[arg-type]
+        windowed_warmup_s=profile.windowed_warmup_s if warmup_s is None else warmup_s,
+        windowed_measure_s=profile.windowed_measure_s if measure_s is None else measure_s,
     )
     _check_payload_fits(settings)
     return settings
@@ -111,7 +127,9 @@ def _run_id(text: str | None) -> str | None:
 def _check_payload_fits(settings: Settings) -> None:
     """The longest event of the heaviest case must fit: better said now than after a minute of set-up."""
     rate = max(settings.rate_of(case) for case in settings.profile.rates_per_s)
-    total = rate * (settings.warmup_s + settings.measure_s)
+    total = rate * max(
+        settings.warmup_s + settings.measure_s, settings.windowed_warmup_s + settings.windowed_measure_s
+    )
     run_id = settings.run_id or new_run_id("A")
     shape = FrameShape(run_id, total, settings.num_keys, ("events.0",), "_INBOX.x", capacity=1)
     try:

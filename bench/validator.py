@@ -19,7 +19,7 @@ from pymysql.cursors import SSCursor
 from bench.contract.table import TABLE
 from bench.database import CONNECTION_ERRORS
 from bench.latency import LatencyRecorder
-from bench.schedule import Ints
+from bench.result_table import ResultRow, TableContent
 
 _EPOCH_US = "CAST(UNIX_TIMESTAMP(db_insert_ts) * 1000000 AS SIGNED)"
 
@@ -35,8 +35,6 @@ _ALL = f"""
 SELECT `key`, window_end_ms, `count`, sum_value, seq, producer_ts_ms, {_EPOCH_US}
 FROM {TABLE} WHERE variant = %s AND run_id = %s
 """
-
-Row = tuple[str, int, int, int, int, int, int]
 
 
 @dataclass
@@ -106,34 +104,12 @@ class Validator:
             self._connection = None
 
 
-@dataclass
-class TableContent:
-    """Every row of a run, by column."""
-
-    keys: list[str]
-    window_end_ms: Ints
-    count: Ints
-    sum_value: Ints
-    seq: Ints
-    producer_ts_ms: Ints
-    db_insert_us: Ints
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-
 def read_table(connection: DatabaseConnection, *, run_id: str, variant: str) -> TableContent:
     """The run's rows, streamed: a whole result set in memory first would take gigabytes."""
-    keys: list[str] = []
-    numbers: list[tuple[int, ...]] = []
-    for row in _stream(connection, (variant, run_id)):
-        keys.append(row[0])
-        numbers.append(row[1:])
-    columns = np.array(numbers, np.int64).reshape(len(keys), 6).T
-    return TableContent(keys, *columns)
+    return TableContent.of_rows(list(_stream(connection, (variant, run_id))))
 
 
-def _stream(connection: DatabaseConnection, scope: tuple[str, str]) -> Iterator[Row]:
+def _stream(connection: DatabaseConnection, scope: tuple[str, str]) -> Iterator[ResultRow]:
     with connection.cursor(SSCursor) as cursor:
         cursor.execute(_ALL, scope)
         yield from cursor

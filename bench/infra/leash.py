@@ -135,6 +135,7 @@ class Leash:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     cwd=self._folder,
+                    env={**os.environ, **order.get("env", {})},
                     start_new_session=True,  # a Ctrl-C in the terminal must reach the tests only
                     preexec_fn=_die_with_leash,  # safe: this process has one thread
                 )

@@ -54,9 +54,13 @@ class Leashed:
     def supervisor_pid(self) -> int:
         return self._leash.pid
 
-    def start(self, argv: list[str], log: Path) -> int:
-        """Start the process, its output appended to `log`; returns its id."""
-        return int(self._order({"do": "start", "argv": argv, "log": str(log)})["pid"])
+    def start(self, argv: list[str], log: Path, env: dict[str, str] | None = None) -> int:
+        """Start the process, its output appended to `log`; returns its id.
+
+        `env` comes on top of our own environment: the place for secrets, which a command line shows to all.
+        """
+        order = {"do": "start", "argv": argv, "log": str(log), "env": env or {}}
+        return int(self._order(order)["pid"])
 
     def signal(self, signum: int) -> None:
         """SIGKILL returns when the process is gone."""

@@ -1,0 +1,1 @@
+"""Stream engines under test: one file each, behind one small protocol."""

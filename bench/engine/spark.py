@@ -1,0 +1,184 @@
+"""Spark through PySpark: spark_jobs.window_aggregate in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.engine.protocol import EngineError, EngineJob, WindowClock
+from bench.infra.endpoint import NatsEndpoint
+from bench.infra.leashed import Leashed
+from bench.infra.logtail import tail_of
+from bench.infra.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRESS_FILE = "spark-progress.jsonl"
+READY = "READY run_id="
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    master: str = "local[*]"
+    trigger_ms: int | None = None
+    checkpoint: str | None = None
+    conf: tuple[str, ...] = ()
+
+
+class SparkEngine:
+    variant = "spark"
+    window_clocks: tuple[WindowClock, ...] = ("processing", "event")
+
+    def __init__(self, settings: SparkSettings | None = None) -> None:
+        self._settings = settings or SparkSettings()
+        self._leashed: Leashed | None = None
+        self._job: EngineJob | None = None
+        self._pid: int | None = None
+        self._ready_lines = 0
+        self._progress_read = 0
+
+    # -- life ------------------------------------------------------------------------
+
+    def deploy(self, job: EngineJob) -> None:
+        if self._leashed is not None:
+            raise EngineError("spark has been deployed already")
+        self._leashed = Leashed("spark")
+        self._job = job
+        self._ready_lines = self._progress_read = 0
+        self._launch()
+
+    def _launch(self) -> None:
+        leashed, job = self._live()
+        argv = [sys.executable, "-m", "spark_jobs.window_aggregate", *self._arguments(job, leashed.folder)]
+        self._pid = leashed.start(argv, self._log, self._environment(job))
+
+    def _arguments(self, job: EngineJob, folder: Path) -> list[str]:
+        settings = self._settings
+        words = [
+            *("--servers", job.nats.url),
+            *("--run-id", job.run_id),
+            *("--case", job.case),
+            *("--variant", self.variant),
+            *("--sink", job.sink),
+            *("--window-ms", str(job.window_ms)),
+            *("--window-clock", job.window_clock),
+            *("--partitions", str(job.partitions)),
+            *("--checkpoint", settings.checkpoint or str(folder / "checkpoint")),
+            *("--master", settings.master),
+            *("--progress-file", str(job.folder.resolve() / PROGRESS_FILE)),
+        ]
+        if settings.trigger_ms is not None:
+            words += ["--trigger-ms", str(settings.trigger_ms)]
+        for pair in settings.conf:
+            words += ["--conf", pair]
+        if job.sink == "tidb":
+            assert job.tidb is not None
+            words += ["--tidb-host", job.tidb.host, "--tidb-port", str(job.tidb.port)]
+        return words
+
+    def _environment(self, job: EngineJob) -> dict[str, str]:
+        environment = {"PYTHONPATH": str(ROOT), "JETLAG_NATS_USER": job.nats.user}
+        environment["JETLAG_NATS_PASSWORD"] = job.nats.password
+        if job.tidb is not None:
+            environment["JETLAG_TIDB_USER"] = job.tidb.user
+            environment["JETLAG_TIDB_PASSWORD"] = job.tidb.password
+        return environment
+
+    def wait_ready(self, timeout_s: float) -> None:
+        wanted = self._ready_lines + 1
+
+        def ready() -> bool:
+            if not self.running():
+                raise EngineError(f"spark ended while starting:\n{self.log_tail()}")
+            return self._count_ready() >= wanted
+
+        try:
+            wait_until(ready, timeout_s, "spark is not ready", interval_s=0.2, abort_on=(EngineError,))
+        except TimeoutError as error:
+            raise EngineError(f"{error}:\n{self.log_tail()}") from None
+        self._ready_lines = wanted
+
+    def _count_ready(self) -> int:
+        try:
+            return self._log.read_text(errors="replace").count(READY)
+        except FileNotFoundError:
+            return 0
+
+    def stop(self) -> None:
+        leashed, self._leashed, self._pid = self._leashed, None, None
+        if leashed is not None:
+            leashed.close()
+
+    # -- faults ------------------------------------------------------------------------
+
+    def kill(self) -> None:
+        """SIGKILL to the driver, the JVM and the Python workers at once."""
+        for pid in self.pids():
+            with suppress(psutil.Error):
+                psutil.Process(pid).kill()
+
+    def restart(self) -> None:
+        self._launch()
+
+    # -- looking in ----------------------------------------------------------------------
+
+    def running(self) -> bool:
+        return self._leashed is not None and self._leashed.running()
+
+    def pids(self) -> list[int]:
+        if self._pid is None:
+            return []
+        try:
+            driver = psutil.Process(self._pid)
+            return [child.pid for child in driver.children(recursive=True)] + [self._pid]
+        except psutil.Error:
+            return []
+
+    def progress(self) -> list[dict[str, Any]]:
+        _, job = self._live()
+        try:
+            with (job.folder / PROGRESS_FILE).open() as file:
+                file.seek(self._progress_read)
+                whole = [line for line in file.read().splitlines(keepends=True) if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+        self._progress_read += sum(len(line.encode()) for line in whole)
+        return [json.loads(line) for line in whole]
+
+    def log_tail(self, lines: int = 30) -> str:
+        text = "" if self._leashed is None else tail_of(self._log, lines)
+        job = self._job
+        for secret in _secrets(job) if job else []:
+            text = text.replace(secret, "***")
+        return text
+
+    def settings(self) -> dict[str, Any]:
+        settings = self._settings
+        return {
+            "engine": "spark",
+            "version": importlib.metadata.version("pyspark"),
+            "master": settings.master,
+            "trigger_ms": settings.trigger_ms,
+            "checkpoint": settings.checkpoint or "temporary folder",
+            "conf": list(settings.conf),
+        }
+
+    @property
+    def _log(self) -> Path:
+        return self._live()[0].folder / "log"
+
+    def _live(self) -> tuple[Leashed, EngineJob]:
+        if self._leashed is None or self._job is None:
+            raise EngineError("spark is not deployed")
+        return self._leashed, self._job
+
+
+def _secrets(job: EngineJob) -> list[str]:
+    endpoints: list[NatsEndpoint | Any] = [job.nats, job.tidb]
+    return [endpoint.password for endpoint in endpoints if endpoint is not None and endpoint.password]
