@@ -12,7 +12,7 @@ class StopRequested(Exception):  # noqa: N818 - not an error
 
 
 class Worker:
-    """Runs `work(stop)` in a thread; what it raises is kept and raised again by `check` and `join`."""
+    """Runs `work(stop)` in a thread; what it raises is kept and raised again by `check`."""
 
     def __init__(self, name: str, work: Callable[[threading.Event], None]) -> None:
         self.name = name
