@@ -49,7 +49,11 @@ def _steady(letter: str, variant: str | None, settings: Settings, conservation: 
         variant=variant,
         load=load,
         transport=Transport(settings.storage, settings.replicas, message_ids),
-        gates=(*_validity(tolerance), *conservation, *_pace(tolerance, load.rate_per_s, tolerance.lag_bound_s)),
+        gates=(
+            *_validity(tolerance),
+            *conservation,
+            *_pace(tolerance, load.rate_per_s, tolerance.lag_bound_s),
+        ),
         drain_s=DRAIN_S,
         late_after_s=LATE_AFTER_S,
         p99_floor_ms=tolerance.p99_floor_ms,
@@ -70,9 +74,7 @@ def _windowed(letter: str, variant: str, settings: Settings, conservation: list[
             *_validity(tolerance),
             engine_ran,
             *conservation,
-            *_pace(
-                tolerance, load.rate_per_s, settings.window_ms / 1000 + tolerance.engine_lag_bound_s
-            ),
+            *_pace(tolerance, load.rate_per_s, settings.window_ms / 1000 + tolerance.engine_lag_bound_s),
         ),
         drain_s=DRAIN_S,
         late_after_s=LATE_AFTER_S,

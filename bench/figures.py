@@ -22,7 +22,7 @@ def pace_metrics(
     slope = _or_none(
         lambda: stats.theil_sen_slope([s.out_t_s for s in measured], [float(s.lag) for s in measured])
     )
-    p99s = _p99_by_second(measured)
+    p99s = _p99_by_second(samples)
     return {
         "producer_rate_per_s": sent_rate,
         "producer_rate_share": None if sent_rate is None else sent_rate / rate_per_s,
@@ -38,19 +38,19 @@ def pace_metrics(
     }
 
 
-def _p99_by_second(measured: Sequence[Sample]) -> list[float]:
-    """Each second's p99; one in which nothing came out counts with the time since something last did.
+def _p99_by_second(samples: Sequence[Sample]) -> list[float]:
+    """p99 of each measured second; one in which nothing came out counts with the time since something did.
 
     Left out, a stall would make a run look stable because its worst seconds have no sample.
     """
     p99s: list[float] = []
-    silent_since_s = measured[0].out_t_s if measured else 0.0
-    for sample in measured:
-        if sample.p99_ms is None:
-            p99s.append((sample.out_t_s - silent_since_s) * 1000)
-        else:
-            p99s.append(sample.p99_ms)
+    silent_since_s = 0.0
+    for sample in samples:
+        if sample.p99_ms is not None:
             silent_since_s = sample.out_t_s
+        if sample.phase == "measure":
+            silent_ms = (sample.out_t_s - silent_since_s) * 1000
+            p99s.append(silent_ms if sample.p99_ms is None else sample.p99_ms)
     return p99s
 
 

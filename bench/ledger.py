@@ -90,7 +90,7 @@ def account_mock_rows(
     present[0] = False
     missing = np.flatnonzero(acked & ~present)
     repeated = int(np.count_nonzero(known)) - int(np.count_nonzero(present))
-    latency_us = table.db_insert_us - table.window_end_ms * 1000
+    latency_us = table.db_insert_us - intended_ms[seq] * 1000
     account = Account(
         expected=int(np.count_nonzero(acked)),
         seen=len(table),

@@ -69,13 +69,14 @@ def _cpu_model() -> str:
 def git_state() -> dict[str, Any]:
     """The commit of the suite itself, and whether the tree differs from it."""
 
-    def git(*words: str) -> str:
+    def git(*words: str) -> str | None:
         root = Path(__file__).parent
         try:
             done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, timeout=10)
         except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
 
-    commit = git("rev-parse", "HEAD")
-    return {"commit": commit or "unknown", "dirty": bool(git("status", "--porcelain")) if commit else None}
+    commit, changes = git("rev-parse", "HEAD"), git("status", "--porcelain")
+    # A status that git could not tell is not a clean tree.
+    return {"commit": commit or "unknown", "dirty": None if changes is None else bool(changes)}

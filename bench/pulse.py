@@ -32,7 +32,7 @@ class Pulse:
                 self._hear(left)
             except ConnectionLost:
                 # The drivers tell of the outage; here only the lag's upper end grows stale meanwhile.
-                self._reader = None
+                self.close()
                 time.sleep(min(left, 0.05))
         return self.latest
 
@@ -41,7 +41,10 @@ class Pulse:
             self._reader = PullReader(self._connect("pulse"), CTRL, self._consumer, batch=100, in_flight=1)
         batch = self._reader.read(wait_s)
         for i in range(len(batch)):
-            heartbeat = decode_heartbeat(batch.payload(i))
+            try:
+                heartbeat = decode_heartbeat(batch.payload(i))
+            except ValueError:
+                continue  # somebody else speaks on this subject: no reason to end the measurement
             if heartbeat.run_id == self._run_id:
                 self.latest = heartbeat
                 self.beats += 1
@@ -49,3 +52,4 @@ class Pulse:
     def close(self) -> None:
         if self._reader is not None:
             self._reader.connection.close()
+            self._reader = None

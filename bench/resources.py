@@ -90,8 +90,8 @@ def _container_meter(container_id: str) -> Meter:
         try:
             stats = container.stats(stream=False, one_shot=True)
             return Usage(stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9, stats["memory_stats"]["usage"])
-        except (KeyError, docker.errors.APIError):
-            return None  # stopped or being restarted
+        except (KeyError, docker.errors.APIError, OSError):
+            return None  # stopped, being restarted, or an engine too busy to answer
 
     return measure
 

@@ -76,8 +76,6 @@ def run_case(
         files.write_json("result.json", outcome.as_dict())
         files.point_latest()
         return outcome
-    except OSError as error:
-        raise ReportsError(f"cannot write {files.folder}: {error.strerror or error}") from error
     finally:
         files.close()
         progress.done()
@@ -161,6 +159,7 @@ class _Run:
                 worker.start()
             self._watch(interventions)
             self._stop(workers)
+            self._sampler.write_rest()
             interventions.fire_drained()
         except KeyboardInterrupt:
             self._interrupted = True

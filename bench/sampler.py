@@ -93,6 +93,10 @@ class Sampler:
         finally:
             self._pulse.close()
 
+    def write_rest(self) -> None:
+        """The last interval of the histograms, once all drivers have stopped: else it is in no log."""
+        self._take_intervals(self._clock.now_ns())
+
     def _tick(self, due_ns: int) -> None:
         # Each count is read together with its time: what is waited for below must not stretch a rate.
         sent, sent_ns = self._producer.sent, self._clock.now_ns()
@@ -140,7 +144,7 @@ class Sampler:
         shown: list[LatencySummary] = []
         for tag, recorder in self._output.recorders().items():
             histogram = recorder.take_interval()
-            self._files.histograms.write(tag, histogram, start_s, end_s)
+            self._files.interval(tag, histogram, start_s, end_s)
             if tag in ("warmup", "measure"):
                 shown.append(LatencySummary(histogram))
         return shown

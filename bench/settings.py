@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from bench.contract.event import Event, encode_event, value_of
 from bench.contract.names import check_run_id
 from bench.contract.partition import MAX_PARTITIONS
 from bench.engine.protocol import WindowClock
 from bench.profile import PROFILES, Profile
-from bench.publish_frames import EventFrames, FrameShape
+from bench.runfiles import LATEST
 
 MAX_RATE = 5_000_000
 MAX_SECONDS = 7 * 24 * 3600
 MAX_PAYLOAD = 1024 * 1024
+#: The ledgers keep a few bytes for every event of a run, in memory.
+MAX_EVENTS = 1_000_000_000
+_LAST_TS_MS = 10**13 - 1
 
 
 class UsageError(Exception):
@@ -70,13 +74,13 @@ class Settings:
 
 def check_options(raw: RawOptions) -> Settings:
     if raw.profile not in PROFILES:
-        raise UsageError(f"--profile {raw.profile}: unknown; choose one of {', '.join(PROFILES)}")
+        raise UsageError(f"--profile {_shown(raw.profile)}: unknown; choose one of {', '.join(PROFILES)}")
     if raw.storage not in ("memory", "file"):
-        raise UsageError(f"--storage {raw.storage}: choose memory or file")
+        raise UsageError(f"--storage {_shown(raw.storage)}: choose memory or file")
     if raw.replicas not in ("1", "3", "5"):
-        raise UsageError(f"--replicas {raw.replicas}: JetStream keeps 1, 3 or 5")
+        raise UsageError(f"--replicas {_shown(raw.replicas)}: JetStream keeps 1, 3 or 5")
     if raw.window_clock not in get_args(WindowClock):
-        raise UsageError(f"--window-clock {raw.window_clock}: choose processing or event")
+        raise UsageError(f"--window-clock {_shown(raw.window_clock)}: choose processing or event")
     profile = PROFILES[raw.profile]
     warmup_s = None if raw.warmup is None else _whole("--warmup", raw.warmup, 0, MAX_SECONDS)
     measure_s = None if raw.measure is None else _whole("--measure", raw.measure, 4, MAX_SECONDS)
@@ -92,7 +96,7 @@ def check_options(raw: RawOptions) -> Settings:
         replicas=int(raw.replicas),
         message_ids=raw.message_ids,
         run_id=_run_id(raw.run_id),
-        reports_dir=Path(raw.reports_dir),
+        reports_dir=_reports_dir(raw.reports_dir),
         seed=_whole("--seed", raw.seed, 0, 2**63 - 1),
         window_ms=profile.window_ms
         if raw.window_ms is None
@@ -101,7 +105,7 @@ def check_options(raw: RawOptions) -> Settings:
         windowed_warmup_s=profile.windowed_warmup_s if warmup_s is None else warmup_s,
         windowed_measure_s=profile.windowed_measure_s if measure_s is None else measure_s,
     )
-    _check_payload_fits(settings)
+    _check_size(settings)
     return settings
 
 
@@ -109,9 +113,9 @@ def _whole(option: str, text: str, low: int, high: int) -> int:
     try:
         value = int(text)
     except ValueError:
-        raise UsageError(f"{option} {text}: not a whole number") from None
+        raise UsageError(f"{option} {_shown(text)}: not a whole number") from None
     if not low <= value <= high:
-        raise UsageError(f"{option} {text}: must be {low} to {high}")
+        raise UsageError(f"{option} {_shown(text)}: must be {low} to {high}")
     return value
 
 
@@ -119,23 +123,47 @@ def _run_id(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        return check_run_id(text)
+        check_run_id(text)
     except ValueError as error:
         raise UsageError(f"--run-id: {error}") from None
+    if text == LATEST:
+        raise UsageError(f"--run-id {text}: this is the name of the link to the newest run")
+    return text
 
 
-def _check_payload_fits(settings: Settings) -> None:
-    """The longest event of the heaviest case must fit: better said now than after a minute of set-up."""
+def _reports_dir(text: str) -> Path:
+    path = Path(text)
+    there = next((folder for folder in (path, *path.parents) if folder.exists()), path)
+    if not text or not there.is_dir():
+        raise UsageError(f"--reports-dir {_shown(text)}: not a folder")
+    return path
+
+
+def _shown(text: str) -> str:
+    """The value as typed, if that is one short line."""
+    shown = text if text.isprintable() else repr(text)
+    return shown if len(shown) <= 100 else f"{shown[:100]}…"
+
+
+def _check_size(settings: Settings) -> None:
+    """The heaviest case and its longest event must fit: better said now than after a minute of set-up."""
     rate = max(settings.rate_of(case) for case in settings.profile.rates_per_s)
     total = rate * max(
         settings.warmup_s + settings.measure_s, settings.windowed_warmup_s + settings.windowed_measure_s
     )
+    if total > MAX_EVENTS:
+        raise UsageError(
+            f"--rate {rate}: makes {total} events in all, at most {MAX_EVENTS} can be accounted for"
+        )
     run_id = settings.run_id or new_run_id("A")
-    shape = FrameShape(run_id, total, settings.num_keys, ("events.0",), "_INBOX.x", capacity=1)
+    longest = Event(run_id, total, _LAST_TS_MS, f"k{settings.num_keys - 1}", value_of(total))
     try:
-        EventFrames(shape, settings.payload_bytes)
+        encode_event(longest, settings.payload_bytes)
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        needs = str(error).partition(": ")[2]
+        raise UsageError(
+            f"--payload-bytes {settings.payload_bytes} is too small for {total} events of {run_id}: {needs}"
+        ) from None
 
 
 def new_run_id(case_name: str) -> str:

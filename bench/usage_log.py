@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from bench.phases import Phases
 from bench.resources import Usage
 from bench.runfiles import RunFiles
@@ -28,8 +30,9 @@ class UsageLog:
         for name, samples in self._samples.items():
             (first_s, first), (last_s, last) = samples[0], samples[-1]
             row = {"rss_bytes_max": float(max(usage.rss_bytes for _, usage in samples))}
-            # A service that was restarted counts from zero again: no mean is better than a negative one.
-            if last_s > first_s and last.cpu_s >= first.cpu_s:
+            # A service that was restarted counts from zero again: no mean is better than a wrong one.
+            restarted = any(after.cpu_s < before.cpu_s for (_, before), (_, after) in pairwise(samples))
+            if last_s > first_s and not restarted:
                 row["cpu_cores_mean"] = round((last.cpu_s - first.cpu_s) / (last_s - first_s), 4)
             out[name] = row
         return out

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 from pymysql.connections import Connection as DatabaseConnection
@@ -27,7 +28,7 @@ _EPOCH_US = "CAST(UNIX_TIMESTAMP(db_insert_ts) * 1000000 AS SIGNED)"
 _POLL = f"""
 SELECT {_EPOCH_US} DIV 1000 - window_end_ms AS latency_ms, COUNT(*), MAX(seq), MAX({_EPOCH_US})
 FROM {TABLE} USE INDEX (by_insert_time)
-WHERE variant = %s AND run_id = %s AND db_insert_ts > FROM_UNIXTIME(%s / 1000000)
+WHERE variant = %s AND run_id = %s AND db_insert_ts > FROM_UNIXTIME(%s)
 GROUP BY latency_ms
 """
 
@@ -55,6 +56,7 @@ class Validator:
         self._scope = (variant, run_id)
         self._newest_us = 0
         self._wanted = threading.Event()
+        self._wanted.set()  # the first poll connects and makes the plan: before anything waits for it
         self._done = threading.Event()
         self._connection: DatabaseConnection | None = None
         self.state = TableState()
@@ -86,7 +88,9 @@ class Validator:
         if self._connection is None:
             self._connection = self._connect()
         with self._connection.cursor() as cursor:
-            cursor.execute(_POLL, (*self._scope, self._newest_us))
+            # A decimal of six places: a quotient of SQL has four, and rows in between would count twice.
+            newest_s = Decimal(self._newest_us).scaleb(-6)
+            cursor.execute(_POLL, (*self._scope, newest_s))
             groups = cursor.fetchall()
         self._connection.commit()  # the next poll must read a new snapshot
         state = self.state
