@@ -12,6 +12,7 @@ import numpy as np
 from bench.case import Case, Windows
 from bench.contract.names import Durable
 from bench.engine.protocol import Engine, EngineJob, Sink
+from bench.engine_probe import wait_for_output
 from bench.engine_watch import EngineWatch
 from bench.latency import LatencyRecorder, LatencySummary
 from bench.outage import Outage
@@ -153,6 +154,7 @@ class EngineCase:
         try:
             self.engine.deploy(job)
             self.engine.wait_ready(READY_TIMEOUT_S)
+            wait_for_output(self.engine, job, stack, READY_TIMEOUT_S + case.windows.window_ms / 1000)
             yield
         finally:
             self.engine.stop()

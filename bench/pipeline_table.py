@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from bench.case import Case
-from bench.contract.names import Durable, durable
+from bench.contract.names import FLUSH_KEY, Durable, durable
 from bench.contract.table import TABLE
 from bench.database import clock_offset_ms
 from bench.engine.protocol import Engine
@@ -54,8 +54,8 @@ class TablePipeline(EnginePipeline):
             with connection.cursor() as cursor:
                 cursor.execute(
                     f"SELECT CAST(COALESCE(SUM(`count`), 0) AS SIGNED) FROM {TABLE} "
-                    "WHERE variant = %s AND run_id = %s",
-                    (self.variant, self.context.run_id),
+                    "WHERE variant = %s AND run_id = %s AND `key` <> %s",
+                    (self.variant, self.context.run_id, FLUSH_KEY),
                 )
                 row = cursor.fetchone()
                 return int(row[0]) if row else 0

@@ -11,7 +11,7 @@ import nats
 import numpy as np
 
 from bench.contract.event import decode_event
-from bench.contract.names import EVENTS
+from bench.contract.names import EVENTS, FLUSH_KEY
 from bench.infra.endpoint import NatsEndpoint
 from bench.latency import LatencyRecorder, LatencySummary
 from bench.schedule import Ints
@@ -45,6 +45,8 @@ async def _stamps(endpoint: NatsEndpoint, places: list[int]) -> list[tuple[int, 
                 continue  # deleted, by a sabotage say: the ledger tells of it
             if message.data and message.time:
                 event = decode_event(message.data)
+                if event.key == FLUSH_KEY:
+                    continue
                 found.append((event.seq, int(message.time.timestamp() * 1e6) * 1000))
         return found
     finally:
