@@ -237,7 +237,7 @@ def converse(connection: Connection, until: Callable[[], bool]) -> None:
 
 def test_ping_is_answered(serve: Callable[[Script], Server]) -> None:
     """If this fails, the server drops every driver after some minutes as stale."""
-    answered = threading.Event()
+    answered, leave = threading.Event(), threading.Event()
 
     def script(client: socket.socket) -> None:
         greet(client)
@@ -248,9 +248,11 @@ def test_ping_is_answered(serve: Callable[[Script], Server]) -> None:
             received += client.recv(100)
         assert received == b"PONG\r\n" * 2
         answered.set()
+        leave.wait(PATIENCE_S)
 
     connection = Connection(serve(script), "driver")
     converse(connection, answered.is_set)
+    leave.set()
     connection.close()
 
 
@@ -417,6 +419,16 @@ def test_noise_is_a_wire_error_or_nothing(data: bytes, size: int) -> None:
     with contextlib.suppress(WireError):
         while connection.fill(0.0):
             assert len(connection.take()) == 0 or b"MSG " in data
+
+
+def test_arrival_stamps_do_not_pile_up() -> None:
+    """If this fails, a reader grows slower and larger with every portion of a long run."""
+    frame = b"MSG a 1 5\r\nhello\r\n"
+    data = frame * 100
+    connection = Offline([data[i : i + 7] for i in range(0, len(data), 7)])
+    while connection.fill(0.0):
+        connection.take()
+        assert len(connection._stamps) <= 1
 
 
 def test_a_message_larger_than_the_buffer_is_an_error() -> None:

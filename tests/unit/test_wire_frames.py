@@ -237,6 +237,8 @@ MALFORMED = [
     b"MSG \r\n",
     b"MSG a 1 5\r\nhello!\r\n",
     b"MSG a 1 5\r\nhelloxx",
+    b"MSG a 1 5\r\nhellox\n",
+    b"MSG a 1 5\r\nhellox\n" + b"MSG a 1 5\r\nhello\r\n",
     b"MSG a 1 0\r\nhello\r\n",
     b"HMSG a 1 5\r\nhello\r\n",
     b"HMSG a 1 6 5\r\nhello\r\n",
