@@ -26,7 +26,8 @@ DEFAULTS: Mapping[str, str] = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
+    # The job tells an error in one line; for the rest of the story set it to WARN.
+    "spark.log.level": "FATAL",
     # A worker that lives on keeps its connection to the server.
     "spark.python.worker.reuse": "true",
 }

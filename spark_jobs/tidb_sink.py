@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,36 +81,39 @@ class TidbWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Upserted:
         written = 0
         for batch in iterator:
-            columns = [batch.column(name).to_pylist() for name in FIELDS]
-            rows = list(zip(*columns, strict=True))
-            for low in range(0, len(rows), self._options.batch_rows):
-                part = rows[low : low + self._options.batch_rows]
-                self._upsert(part)
-                written += len(part)
+            written += upsert_rows(self._options, [batch.column(name) for name in FIELDS])
         return Upserted(written)
 
-    def _upsert(self, rows: list[tuple[Any, ...]]) -> None:
-        sql = f"INSERT INTO {TABLE} {COLUMNS} VALUES {','.join([_GROUP] * len(rows))} {ON_DUPLICATE}"
-        values = [value for row in rows for value in (self._options.variant, *row)]
-        options = self._options
-        deadline = time.monotonic() + options.retry_timeout_ms / 1000
-        while True:
-            try:
-                connection = _connection(options)
-                with connection.cursor() as cursor:
-                    cursor.execute(sql, values)
-                connection.commit()
-                return
-            except (pymysql.err.Error, OSError) as error:
-                _drop(options)
-                code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-                where = f"TiDB at {options.host}:{options.port}"
-                if not _may_pass(error, code):
-                    raise TidbError(f"{where} refused {len(rows)} rows: {error}") from None
-                if time.monotonic() >= deadline:
-                    bound = f"{options.retry_timeout_ms} ms"
-                    raise TidbError(f"{where} took no rows for {bound}: {error}") from None
-                time.sleep(_RETRY_PAUSE_S)
+
+def upsert_rows(options: TidbOptions, columns: Sequence[pa.Array]) -> int:
+    """Store all rows, given as the columns of the contract's result; returns how many."""
+    rows = list(zip(*[column.to_pylist() for column in columns], strict=True))
+    for low in range(0, len(rows), options.batch_rows):
+        _upsert(options, rows[low : low + options.batch_rows])
+    return len(rows)
+
+
+def _upsert(options: TidbOptions, rows: list[tuple[Any, ...]]) -> None:
+    sql = f"INSERT INTO {TABLE} {COLUMNS} VALUES {','.join([_GROUP] * len(rows))} {ON_DUPLICATE}"
+    values = [value for row in rows for value in (options.variant, *row)]
+    deadline = time.monotonic() + options.retry_timeout_ms / 1000
+    while True:
+        try:
+            connection = _connection(options)
+            with connection.cursor() as cursor:
+                cursor.execute(sql, values)
+            connection.commit()
+            return
+        except (pymysql.err.Error, OSError) as error:
+            _drop(options)
+            code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+            where = f"TiDB at {options.host}:{options.port}"
+            if not _may_pass(error, code):
+                raise TidbError(f"{where} refused {len(rows)} rows: {error}") from None
+            if time.monotonic() >= deadline:
+                bound = f"{options.retry_timeout_ms} ms"
+                raise TidbError(f"{where} took no rows for {bound}: {error}") from None
+            time.sleep(_RETRY_PAUSE_S)
 
 
 def _may_pass(error: Exception, code: int) -> bool:

@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from types import FrameType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,8 +28,11 @@ from bench.contract.names import durable
 from bench.contract.result import FIELDS
 from spark_jobs.arguments import Arguments, parse_arguments
 from spark_jobs.failure import one_line
+from spark_jobs.inline_sink import into_jetstream, into_tidb
+from spark_jobs.jetstream.options import parse_sink
 from spark_jobs.progress import ProgressFile
 from spark_jobs.session import build_session
+from spark_jobs.tidb_sink import TidbOptions
 
 #: Only these fields leave the payload; the rest is never parsed into the JVM.
 EVENT_SCHEMA = StructType(
@@ -43,6 +47,7 @@ EVENT_SCHEMA = StructType(
     ]
 )
 _POLL_S = 0.2
+_BATCH_END_S = 3.0
 
 
 def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
@@ -122,24 +127,34 @@ def messages(results: DataFrame, variant: str, partitions: int) -> DataFrame:
 def start(spark: SparkSession, arguments: Arguments) -> StreamingQuery:
     results = aggregate(read_events(spark, arguments), arguments)
     if arguments.sink == "jetstream":
-        options = {"stream": arguments.results_stream} | server_access(arguments)
-        writer = (
-            messages(results, arguments.variant, arguments.partitions)
-            .writeStream.format("jetstream")
-            .options(**options)
-        )
+        rows = messages(results, arguments.variant, arguments.partitions)
+        options = parse_sink({"stream": arguments.results_stream} | server_access(arguments))
+        stored = into_jetstream(rows, options)
     else:
-        writer = results.writeStream.format("tidb").options(
-            host=arguments.tidb_host,
-            port=str(arguments.tidb_port),
-            user=os.environ.get("JETLAG_TIDB_USER", "root"),
-            password=os.environ.get("JETLAG_TIDB_PASSWORD", ""),
-            variant=arguments.variant,
-            batchRows=str(arguments.tidb_batch_rows),
-        )
-    writer = writer.outputMode("append").queryName("window_aggregate")
+        stored = into_tidb(results, tidb_options(arguments))
+    writer = stored.writeStream.format("noop").outputMode("append").queryName("window_aggregate")
     writer = writer.option("checkpointLocation", arguments.checkpoint)
     return writer.trigger(processingTime=f"{arguments.trigger_ms} milliseconds").start()
+
+
+def tidb_options(arguments: Arguments) -> TidbOptions:
+    return TidbOptions(
+        arguments.tidb_host,
+        arguments.tidb_port,
+        os.environ.get("JETLAG_TIDB_USER", "root"),
+        os.environ.get("JETLAG_TIDB_PASSWORD", ""),
+        arguments.variant,
+        arguments.tidb_batch_rows,
+    )
+
+
+def stop_between_batches(spark: SparkSession, query: StreamingQuery) -> None:
+    """A batch that is cut off is run again from the checkpoint: this is for a clean log, not for the data."""
+    deadline = time.monotonic() + _BATCH_END_S
+    while query.status["isTriggerActive"] and query.isActive and time.monotonic() < deadline:
+        time.sleep(0.005)
+    spark.sparkContext.setLogLevel("OFF")
+    query.stop()
 
 
 def run(arguments: Arguments) -> int:
@@ -161,7 +176,7 @@ def run(arguments: Arguments) -> int:
                 told = True
                 print(f"READY run_id={arguments.run_id}", flush=True)
         failure = query.exception() if not asked_to_stop.is_set() else None
-        query.stop()
+        stop_between_batches(spark, query)
         if failure is not None:
             raise failure
     finally:

@@ -24,6 +24,8 @@ from spark_jobs.jetstream.options import SinkOptions
 from spark_jobs.jetstream.publish import Publisher
 
 _TEXT = (StringType, BinaryType)
+#: subject, msg_id and value
+Rows = tuple[pa.Array, pa.Array, pa.Array]
 
 
 @dataclass
@@ -52,44 +54,52 @@ class JetStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
         # Kept until all is acknowledged: after a lost connection everything is sent again, and the server
         # drops what it has by its id.
-        batches = [batch for batch in iterator if batch.num_rows]
-        if not batches:
-            return Published(0, 0)
-        return with_link(self._options, lambda link: self._publish(link, batches))
-
-    def _publish(self, link: Link, batches: list[pa.RecordBatch]) -> Published:
-        options = self._options
-        publisher = Publisher(link, options.stream, options.max_in_flight, options.ack_timeout_ms / 1000)
+        rows: list[Rows] = []
         first = 0
-        for batch in batches:
-            values = self._column(batch, "value")
-            subjects = (
-                self._column(batch, "subject")
-                if "subject" in self._names
-                else pa.array([options.subject.encode()] * len(values), pa.binary())
-            )
-            publisher.publish(subjects, self._ids(batch, first), values)
-            first += len(values)
+        for batch in iterator:
+            if batch.num_rows:
+                rows.append(self._rows(batch, first))
+                first += batch.num_rows
+        return publish_rows(self._options, rows) if rows else Published(0, 0)
+
+    def _rows(self, batch: pa.RecordBatch, first: int) -> Rows:
+        count = batch.num_rows
+        if "subject" in self._names:
+            subjects = batch.column("subject")
+        else:
+            subjects = pa.array([self._options.subject] * count, pa.string())
+        if "msg_id" in self._names:
+            return subjects, batch.column("msg_id"), batch.column("value")
+        prefix = _batch_id()
+        ids = pa.array([f"{prefix}|{first + i}" for i in range(count)], pa.string())
+        return subjects, ids, batch.column("value")
+
+
+def publish_rows(options: SinkOptions, rows: list[Rows]) -> Published:
+    """Store all rows, each once; returns when the server has acknowledged every one."""
+    checked = [
+        (_checked("subject", subjects), _checked("msg_id", ids), _checked("value", values))
+        for subjects, ids, values in rows
+    ]
+
+    def publish(link: Link) -> Published:
+        publisher = Publisher(link, options.stream, options.max_in_flight, options.ack_timeout_ms / 1000)
+        for subjects, ids, values in checked:
+            publisher.publish(subjects, ids, values)
         return Published(publisher.finish(), publisher.deduplicated)
 
-    def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        column = batch.column(name)
-        if column.null_count:
-            raise PublishError(
-                f"column {name} is null in {column.null_count} rows; nothing of this batch was committed"
-            )
-        binary = column.cast(pa.binary())
-        # It would end the line on the wire and turn the rest into a command. An id may hold blanks.
-        forbidden = {"subject": r"[\s*>]|^$", "msg_id": r"[\r\n]|^$"}.get(name)
-        if forbidden and pc.any(pc.match_substring_regex(binary, forbidden)).as_py():
-            raise PublishError(f"column {name} has a value that NATS does not allow there")
-        return binary
+    return with_link(options, publish)
 
-    def _ids(self, batch: pa.RecordBatch, first: int) -> pa.Array:
-        if "msg_id" in self._names:
-            return self._column(batch, "msg_id")
-        prefix = _batch_id()
-        return pa.array([f"{prefix}|{first + i}".encode() for i in range(batch.num_rows)], pa.binary())
+
+def _checked(name: str, column: pa.Array) -> pa.Array:
+    if column.null_count:
+        raise PublishError(f"column {name} is null in {column.null_count} rows")
+    binary = column.cast(pa.binary())
+    # It would end the line on the wire and turn the rest into a command. An id may hold blanks.
+    forbidden = {"subject": r"[\s*>]|^$", "msg_id": r"[\r\n]|^$"}.get(name)
+    if forbidden and pc.any(pc.match_substring_regex(binary, forbidden)).as_py():
+        raise PublishError(f"column {name} has a value that NATS does not allow there")
+    return binary
 
 
 def _batch_id() -> str:
