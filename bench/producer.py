@@ -29,9 +29,13 @@ from bench.wire.pubacks import AnswerReader, Nack
 TICK_S = 0.002
 #: Answers are read this often: a read costs as much for one answer as for a hundred.
 ANSWERS_EVERY_S = 0.02
+#: With the window full, answers are let gather for this long; the server has the rest of it to work on.
+BEHIND_S = 0.01
 BUILD_AHEAD_NS = 50_000_000
 #: Frames published and not yet answered: bounds what must be published again after a reconnect.
 ACK_WINDOW = 8192
+#: Behind the schedule, at least this many are sent at a time: to fill every gap would mean tiny bursts.
+_REFILL = ACK_WINDOW // 4
 RECONNECT_S = 30.0
 ANSWER_TIMEOUT_S = 10.0
 RETRY_AFTER_S = 0.2
@@ -132,19 +136,20 @@ class Producer:
         if self._must_republish:
             self._publish_unanswered()
             self._must_republish = False
-        now_ns = self._clock.now_ns()
-        target = min(self._schedule.due(now_ns), self.total, self.settled + ACK_WINDOW)
-        self._send_up_to(target)
+        due = min(self._schedule.due(self._clock.now_ns()), self.total)
+        allowed = self.settled + ACK_WINDOW
+        if due <= allowed or allowed - self.sent >= _REFILL:
+            self._send_up_to(min(due, allowed))
         self._beat()
         if self._retry and time.monotonic() >= self._retry_at:
             again, self._retry = self._retry, []
             self._publish(np.array(again, np.int64))
         self._collect_answers()
-        self._wait()
+        self._wait(behind=self.sent < due)
 
     def _collect_answers(self) -> None:
         now = time.monotonic()
-        if now < self._answers_due and self.unanswered < ACK_WINDOW // 4 and self.sent < self.total:
+        if now < self._answers_due and self.unanswered < _REFILL and self.sent < self.total:
             return
         self._answers_due = now + ANSWERS_EVERY_S
         if self._read_answers(0.0):
@@ -155,10 +160,10 @@ class Producer:
         elif now - self._progress_at > ANSWER_TIMEOUT_S:
             self._publish_unanswered()
 
-    def _wait(self) -> None:
+    def _wait(self, behind: bool) -> None:
         """Sleep a tick even when the next message is due sooner: bursts are what makes sending cheap."""
-        if self.sent - self.settled >= ACK_WINDOW or self.sent >= self.total:
-            self._read_answers(TICK_S)
+        if behind or self.sent >= self.total:
+            time.sleep(BEHIND_S if self.unanswered >= _REFILL else TICK_S)
             return
         ahead_s = (self._schedule.next_due_ns(self.sent) - self._clock.now_ns()) / 1e9
         time.sleep(min(max(ahead_s, TICK_S), 0.05))
@@ -172,10 +177,8 @@ class Producer:
             # Counted as sent before the first byte leaves: what a broken connection leaves
             # half-sent is then among the unanswered, which are published again.
             self.sent = last
-            width = self._frames.width
-            self._hand_over(
-                self._block[(first - self._block_first) * width : (last - self._block_first) * width]
-            )
+            start, stop = ((at - self._block_first) * self._frames.width for at in (first, last))
+            self._hand_over(self._block[start:stop])
             self._bursts.append((last - first, self._clock.now_ns()))
 
     def _build_block(self) -> None:
@@ -211,14 +214,15 @@ class Producer:
         connection = self._live()
         stalled_since = time.monotonic()
         while True:
-            view = view[connection.try_send(view) :]
+            taken = connection.try_send(view)
+            view = view[taken:]
             if not len(view):
                 return
-            if self._read_answers(0.0):
+            # While the server takes data there is no need to look for answers: it would find a few only.
+            if (connection.wait_writable(TICK_S) and taken) or self._read_answers(0.0):
                 stalled_since = time.monotonic()
             elif time.monotonic() - stalled_since > ANSWER_TIMEOUT_S:
                 raise ConnectionLost(f"NATS took no data for {ANSWER_TIMEOUT_S:g} s")
-            connection.wait_writable(TICK_S)
 
     def _live(self) -> Connection:
         assert self._connection is not None
@@ -241,8 +245,6 @@ class Producer:
         return fresh + len(answers.nacked)
 
     def _settle(self, seqs: Ints) -> int:
-        if not len(seqs):
-            return 0
         before = self._answered[seqs]
         self._answered[seqs] = 1
         fresh = int(np.count_nonzero(before == 0))

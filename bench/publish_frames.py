@@ -18,6 +18,7 @@ from bench.row_template import (
     Ints,
     RowTemplate,
     digits,
+    table_rows,
     text_table,
     write_number,
     write_quoted_end,
@@ -96,7 +97,7 @@ class _Frames:
     def _fill_head(self, seqs: Ints, keys: Ints, decimal: Bytes) -> None:
         count = len(seqs)
         cells = self._template.cells
-        cells("subject", count)[:] = self._subjects[keys]
+        cells("subject", count)[:] = table_rows(self._subjects, keys)
         cells("reply", count)[:] = decimal
         if self._shape.message_ids:
             cells("message_id", count)[:] = decimal
@@ -140,7 +141,7 @@ class EventFrames(_Frames):
         write_quoted_end(cells("event_id", count), seqs, decimal)
         write_number(cells("seq", count), seqs, decimal)
         cells("ts", count)[:] = digits(intended_epoch_ns // 1_000_000, _TS_WIDTH)
-        cells("key", count)[:] = self._keys[keys]
+        cells("key", count)[:] = table_rows(self._keys, keys)
         write_number(cells("value", count), VALUE_FACTOR * seqs + VALUE_OFFSET)
         return self._template.rows(count)
 
@@ -191,7 +192,7 @@ class MockResultFrames(_Frames):
         decimal = digits(seqs, self._shape.seq_width)
         keys = seqs % self._shape.num_keys
         self._fill_head(seqs, keys, decimal)
-        cells("key", count)[:] = self._keys[keys]
+        cells("key", count)[:] = table_rows(self._keys, keys)
         cells("ts", count)[:] = digits(intended_epoch_ns // 1_000_000, _TS_WIDTH)
         cells("ts2", count)[:] = cells("ts", count)
         write_number(cells("value", count), VALUE_FACTOR * seqs + VALUE_OFFSET)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 _SECOND_NS = 1_000_000_000
+_FOREVER = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Unpaced:
         return np.full(len(seqs), self.start_ns, np.int64)
 
     def due(self, now_ns: int) -> int:
-        return np.iinfo(np.int64).max if now_ns >= self.start_ns else 0
+        return _FOREVER if now_ns >= self.start_ns else 0
 
     def next_due_ns(self, sent: int) -> int:  # noqa: ARG002 - the schedule protocol
         return self.start_ns

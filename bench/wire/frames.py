@@ -26,7 +26,7 @@ MAX_LINE = 64 * 1024
 _SCAN_LIMIT = 4096
 
 #: Below this many bytes the set-up of the numpy path costs more than the loop.
-_WORTH_SCANNING = 32 * 1024
+_WORTH_SCANNING = 8 * 1024
 
 _CR, _LF, _SPACE, _ZERO = 0x0D, 0x0A, 0x20, 0x30
 _MSG = int.from_bytes(b"MSG ", "little")

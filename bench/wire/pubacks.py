@@ -50,13 +50,15 @@ class AnswerReader:
     def read(self, batch: Batch) -> Answers:
         index = batch.index
         lengths = index.ends - index.starts
-        borders = np.flatnonzero(np.diff(lengths)) + 1
+        # Between two of the same length a control line may stand.
+        changes = (lengths[1:] != lengths[:-1]) | (index.starts[1:] != index.ends[:-1])
+        borders = np.flatnonzero(changes) + 1
         acked: list[Ints] = []
         answers = Answers(np.empty(0, np.int64))
         # Answers of one length lie in the buffer like the rows of a matrix.
-        for first, last in zip([0, *borders], [*borders, len(batch)], strict=True):
+        for first, last in zip([0, *borders.tolist()], [*borders.tolist(), len(batch)], strict=True):
             if last > first:
-                acked.append(self._read_rows(batch, int(first), int(last), answers))
+                acked.append(self._read_rows(batch, first, last, answers))
         answers.acked = np.concatenate(acked) if acked else answers.acked
         return answers
 
@@ -64,9 +66,6 @@ class AnswerReader:
         index = batch.index
         start, length = int(index.starts[first]), int(index.ends[first] - index.starts[first])
         body_at = int(index.line_ends[first]) + 2 - start
-        if int(index.ends[last - 1]) - start != length * (last - first):
-            # Control lines stood between them: no matrix.
-            return self._read_singly(batch, range(first, last), answers)
         rows = batch.data[start : start + length * (last - first)].reshape(last - first, length)
         ack_end = body_at + self._plain_ack_bytes(batch.buffer, start + body_at)
         seq_end = self._seq_at + self._seq_width
