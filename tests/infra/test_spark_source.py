@@ -1,4 +1,4 @@
-"""format("jetstream") on a real server and a real Spark: what it reads, reads again, stores and refuses."""
+"""format("jetstream") as a source, on a real server and a real Spark: what it reads, reads again, refuses."""
 
 from __future__ import annotations
 
@@ -268,62 +268,6 @@ def test_the_durable_shows_sparks_progress(bed: Bed) -> None:
     info = bed.call(lambda js: js.consumer_info(bed.stream, "dur_X"))
     # Spark commits a batch when it plans the next one, so the last is not told of yet.
     assert (info.ack_floor.stream_seq, info.num_pending) == (8, 4)
-
-
-def test_the_sink_stores_each_row_once_also_when_a_batch_is_replayed(bed: Bed) -> None:
-    """A restart would double results."""
-    bed.make()
-    target = f"{bed.stream}T"
-    bed.make(target)
-    bed.numbers(1, 3000)
-
-    def run() -> None:
-        query = (
-            bed.frame(maxOffsetsPerTrigger="1000")
-            .selectExpr(f"concat('{target}.', n % 3) AS subject", "to_json(struct(n)) AS value")
-            .writeStream.format("jetstream")
-            .options(**bed.options(stream=target, maxInFlight="100"))
-            .option("checkpointLocation", str(bed.folder / "sink"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination(60)
-
-    run()
-    # As if the process had died between the sink's commit and Spark's own.
-    for name in ("2", ".2.crc"):
-        (bed.folder / "sink" / "commits" / name).unlink(missing_ok=True)
-    run()
-    assert not (bed.folder / "sink" / "offsets" / "3").exists(), (
-        "the batch was to be replayed, not a new one made"
-    )
-    stored = bed.spark.read.format("jetstream").schema(NUMBER).options(**bed.options(stream=target)).load()
-    assert sorted(row["n"] for row in stored.collect()) == list(range(1, 3001))
-
-
-@pytest.mark.parametrize(
-    ("settings", "why"), [({"max_msg_size": 5}, "message size"), (None, "no stream listens")]
-)
-def test_a_refused_row_fails_the_batch(bed: Bed, settings: dict[str, Any] | None, why: str) -> None:
-    """Results would be missing although the query goes on."""
-    bed.make()
-    bed.numbers(1, 3)
-    target = f"{bed.stream}T"
-    if settings is not None:
-        bed.make(target, **settings)
-    query = (
-        bed.frame()
-        .selectExpr(f"'{target}.x' AS subject", "to_json(struct(n)) AS value")
-        .writeStream.format("jetstream")
-        .options(**bed.options(stream=target))
-        .option("checkpointLocation", str(bed.folder / "sink"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    with pytest.raises(PySparkException) as caught:
-        query.awaitTermination(60)
-    assert "refused 3 rows" in one_line(caught.value)
-    assert why in one_line(caught.value)
 
 
 def test_progress_reports_the_backlog(bed: Bed) -> None:
