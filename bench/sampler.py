@@ -95,7 +95,7 @@ class Sampler:
 
     def write_rest(self) -> None:
         """The last interval of the histograms, once all drivers have stopped: else it is in no log."""
-        self._take_intervals(self._clock.now_ns())
+        self._take_intervals(max(self._clock.now_ns(), self._last_out_ns))
 
     def _tick(self, due_ns: int) -> None:
         # Each count is read together with its time: what is waited for below must not stretch a rate.
