@@ -19,7 +19,7 @@ from bench.phases import PhasedRecorder, Phases
 from bench.publish_frames import SEQ_LABEL, EventLayout
 from bench.schedule import Ints, Schedule
 from bench.seqset import SeqLedger
-from bench.wire.batch import Batch, digits_to_ints, matches
+from bench.wire.batch import Batch, matches, numbers_before
 from bench.wire.connection import Connection
 from bench.wire.errors import ConnectionLost
 from bench.wire.frames import Flags
@@ -121,8 +121,8 @@ class EventObserver:
             ours = matches(data, bodies, layout.start) & matches(data, bodies + layout.label_at, SEQ_LABEL)
         if not ours.all():
             return self._parsed(batch)
-        columns = np.arange(layout.seq_at, layout.seq_at + layout.seq_width)
-        return digits_to_ints(data[bodies[:, None] + columns]), batch.arrived_ns
+        ends = bodies + (layout.seq_at + layout.seq_width)
+        return numbers_before(data, ends, layout.seq_width), batch.arrived_ns
 
     def _parsed(self, batch: Batch) -> tuple[Ints, Ints]:
         seqs: list[int] = []

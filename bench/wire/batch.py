@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.wire.frames import Bytes, Flags, FrameIndex, Ints
 
@@ -77,15 +78,54 @@ def digits_to_ints(cells: Bytes) -> Ints:
     return numbers
 
 
+_LAST_DIGITS = [np.uint64(0x0F0F0F0F0F0F0F0F & ~((1 << 8 * (8 - count)) - 1)) for count in range(9)]
+_JOINS = [
+    (np.uint64(10 * 2**8 + 1), np.uint64(8), np.uint64(0x00FF00FF00FF00FF)),
+    (np.uint64(100 * 2**16 + 1), np.uint64(16), np.uint64(0x0000FFFF0000FFFF)),
+    (np.uint64(10_000 * 2**32 + 1), np.uint64(32), np.uint64(0xFFFFFFFF)),
+]
+
+
+def numbers_before(data: Bytes, ends: Ints, width: int) -> Ints:
+    """The numbers in the `width` bytes before each position, padded on the left with blanks or zeros.
+
+    Eight digits at a time as one word: pairs, then fours, then all eight are put together by a
+    multiplication each. Every position must have at least eight bytes before it.
+    """
+    words = _words(data)
+    numbers: NDArray[np.uint64] | None = None
+    for taken in range(0, width, 8):
+        eight = words[ends - (taken + 8)]
+        # What comes first in the text is lowest in the word: bytes before the number are masked away.
+        eight &= _LAST_DIGITS[min(8, width - taken)]
+        for factor, shift, mask in _JOINS:
+            eight *= factor
+            eight >>= shift
+            eight &= mask
+        if numbers is None:
+            numbers = eight
+        else:
+            eight *= np.uint64(10**taken)
+            numbers += eight
+    return np.zeros(len(ends), np.int64) if numbers is None else numbers.view(np.int64)
+
+
+def _words(data: Bytes) -> NDArray[np.uint64]:
+    """The eight bytes at every place, each as one number."""
+    return np.ndarray((max(0, len(data) - 7),), "<u8", data.data, 0, (1,))
+
+
 def matches(data: Bytes, positions: Ints, literal: bytes) -> Flags:
     """Whether `literal` stands at each position, compared eight bytes at a time."""
-    if len(literal) < 8:
-        good = np.ones(len(positions), np.bool_)
+    words = _words(data)
+    good = np.ones(len(positions), np.bool_)
+    if len(literal) >= 8:
+        for offset in [*range(0, len(literal) - 8, 8), len(literal) - 8]:
+            good &= words[positions + offset] == np.frombuffer(literal, "<u8", 1, offset)[0]
+    elif len(positions) and int(positions.max()) < len(words):
+        mask = np.uint64((1 << 8 * len(literal)) - 1)
+        good = (words[positions] & mask) == np.uint64(int.from_bytes(literal, "little"))
+    else:
         for offset, byte in enumerate(literal):
             good &= data[positions + offset] == byte
-        return good
-    words = np.ndarray((len(data) - 7,), "<u8", data.data, 0, (1,))
-    good = np.ones(len(positions), np.bool_)
-    for offset in [*range(0, len(literal) - 8, 8), len(literal) - 8]:
-        good &= words[positions + offset] == np.frombuffer(literal, "<u8", 1, offset)[0]
     return good

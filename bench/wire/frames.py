@@ -28,6 +28,9 @@ _SCAN_LIMIT = 4096
 #: Below this many bytes the set-up of the numpy path costs more than the loop.
 _WORTH_SCANNING = 8 * 1024
 
+#: Line ends are searched for in pieces of this many bytes.
+_PIECE = 256 * 1024
+
 _CR, _LF, _SPACE, _ZERO = 0x0D, 0x0A, 0x20, 0x30
 _MSG = int.from_bytes(b"MSG ", "little")
 _MAX_SIZE_DIGITS = 8
@@ -88,7 +91,7 @@ def index_frames(buffer: bytes | bytearray, start: int, stop: int) -> FrameIndex
     found = _Found()
     position = start
     if stop - start >= _WORTH_SCANNING:
-        line_feeds = np.flatnonzero(np.frombuffer(buffer, np.uint8, stop - start, start) == _LF) + start
+        line_feeds = _find_line_feeds(buffer, start, stop)
         while True:
             run_end = _take_run(buffer, position, line_feeds, found)
             after = _take_singly(buffer, run_end, stop, found, limit=1)
@@ -98,6 +101,17 @@ def index_frames(buffer: bytes | bytearray, start: int, stop: int) -> FrameIndex
             if not worth_it:
                 break
     return found.finish(_take_singly(buffer, position, stop, found))
+
+
+def _find_line_feeds(buffer: bytes | bytearray, start: int, stop: int) -> Ints:
+    """Piece by piece: the flags of a whole buffer would leave the nearest cache before they are read."""
+    data = np.frombuffer(buffer, np.uint8, stop - start, start)
+    flags = np.empty(min(_PIECE, len(data)), np.bool_)
+    found: list[Ints] = []
+    for first in range(0, len(data), _PIECE):
+        piece = data[first : first + _PIECE]
+        found.append(np.equal(piece, _LF, out=flags[: len(piece)]).nonzero()[0] + (start + first))
+    return _joined(found)
 
 
 def _take_run(buffer: bytes | bytearray, position: int, line_feeds: Ints, found: _Found) -> int:

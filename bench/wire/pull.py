@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from bench.wire.batch import Batch, digits_to_ints
+from bench.wire.batch import Batch, numbers_before
 from bench.wire.connection import Connection
 from bench.wire.errors import ConnectionLost, WireError
 from bench.wire.frames import Ints
@@ -28,6 +28,7 @@ _HOPELESS = ("consumer deleted", "consumer is push based", "exceeded maxrequest"
 #: time has 19 digits until the year 2286; the number of those pending, at most this many.
 _STAMP_DIGITS = 19
 _PENDING_DIGITS = 12
+_DOT = 0x2E
 
 
 class PullReader:
@@ -138,14 +139,20 @@ def stored_ns(batch: Batch) -> Ints:
     shortest = int((line_ends - batch.index.starts).min())
     if batch.index.header_sizes or shortest < reach + _STAMP_DIGITS:
         return np.array([_stamp_of(batch.reply(i)) for i in range(len(batch))], np.int64)
-    cells = data[line_ends[:, None] - np.arange(1, reach)]
-    last_dot = np.argmax(cells == 0x2E, axis=1)
-    stamp_ends = line_ends - 1 - last_dot
-    stamps = data[stamp_ends[:, None] + np.arange(-_STAMP_DIGITS, 0)]
-    good = data[stamp_ends - _STAMP_DIGITS - 1] == 0x2E
-    if not good.all():
-        raise WireError(f"not a JetStream delivery: {batch.line(int(np.argmin(good)))[:120]!r}")
-    return digits_to_ints(stamps)
+    stamp_ends = np.empty(len(line_ends), np.int64)
+    # How far the time is from the line's end depends on the width of the numbers after it, which a batch has
+    # one of, or a few.
+    left: Ints = np.arange(len(line_ends))
+    while len(left):
+        end = int(line_ends[left[0]])
+        back = end - batch.buffer.rfind(b".", end - reach, end)
+        places = line_ends[left] - back
+        good = (data[places] == _DOT) & (data[places - (_STAMP_DIGITS + 1)] == _DOT)
+        if back > reach or not good[0]:
+            raise WireError(f"not a JetStream delivery: {batch.line(int(left[0]))[:120]!r}")
+        stamp_ends[left] = places
+        left = left[~good]
+    return numbers_before(data, stamp_ends, _STAMP_DIGITS)
 
 
 def _stamp_of(reply: bytes) -> int:
