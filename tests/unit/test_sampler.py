@@ -11,13 +11,15 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
+from bench import pulse as pulse_module
 from bench.clock import RunClock
-from bench.contract.heartbeat import Heartbeat
+from bench.contract.heartbeat import Heartbeat, encode_heartbeat
 from bench.contract.metric_lines import DbLine, ObsLine, ProdLine, parse_metric_line
 from bench.latency import LatencyRecorder
 from bench.phases import Phases
 from bench.runfiles import RunFiles
 from bench.sampler import OutputState, Sample, Sampler
+from bench.wire.errors import ConnectionLost
 
 SECOND_NS = 1_000_000_000
 RUN = "run-1"
@@ -281,3 +283,75 @@ def test_the_pulse_is_closed_whatever_happens(rig: Rig) -> None:
     with pytest.raises(ZeroDivisionError):
         rig.run()
     assert rig.pulse.closed
+
+
+# -- the pulse itself -----------------------------------------------------------------
+
+
+class Spoken(list):
+    """A batch of payloads."""
+
+    def payload(self, i: int) -> bytes:
+        return self[i]
+
+
+class Wire:
+    """Hands out what was said, a batch a read; an exception in it is raised."""
+
+    def __init__(self, *said) -> None:
+        self.said = list(said)
+        self.opened = self.closed = 0
+
+    def connect(self, _name: str) -> Wire:
+        self.opened += 1
+        return self
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def reader(self, connection: Wire, *_args, **_kwargs):
+        self.connection = connection
+        return self
+
+    def read(self, _wait_s: float) -> Spoken:
+        answer = self.said.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def beat(seq: int, run_id: str = RUN) -> bytes:
+    return encode_heartbeat(Heartbeat(run_id, seq, RATE, 0))
+
+
+def listening(monkeypatch: pytest.MonkeyPatch, *said) -> tuple[pulse_module.Pulse, Wire]:
+    wire = Wire(*said)
+    monkeypatch.setattr(pulse_module, "PullReader", wire.reader)
+    return pulse_module.Pulse(wire.connect, "pulse", RUN), wire  # type: ignore[arg-type]
+
+
+def test_the_latest_heartbeat_of_the_run_is_heard(monkeypatch) -> None:
+    """If this fails, the lag counts from an old heartbeat or another run's."""
+    pulse, _ = listening(monkeypatch, Spoken([beat(1), beat(2), beat(99, "other")]))
+    heard = pulse.listen(5.0)
+    assert heard is not None
+    assert heard.prod_max_seq == 2
+
+
+def test_what_is_no_heartbeat_is_passed_over(monkeypatch) -> None:
+    """If this fails, anyone who speaks on bench.prod ends the measurement."""
+    pulse, _ = listening(monkeypatch, Spoken([b"hello", b"{}", b"[" * 5000]), Spoken([beat(7)]))
+    heard = pulse.listen(5.0)
+    assert heard is not None
+    assert heard.prod_max_seq == 7
+
+
+def test_a_lost_connection_is_closed_and_made_anew(monkeypatch) -> None:
+    """If this fails, each outage leaves a socket behind, or the lag stands still for the rest of the run."""
+    pulse, wire = listening(monkeypatch, ConnectionLost("cut"), Spoken([beat(3)]))
+    heard = pulse.listen(5.0)
+    assert heard is not None
+    assert heard.prod_max_seq == 3
+    assert (wire.opened, wire.closed) == (2, 1)
+    pulse.close()
+    assert wire.closed == 2
