@@ -31,6 +31,7 @@ def pace_metrics(
             lambda: stats.peak_rate(out_t, [sample.out_count for sample in span])
         ),
         "rate_match": None if not sent_rate or out_rate is None else out_rate / sent_rate,
+        "output_silence_s_max": _longest_silence_s(span),
         "lag_max": max((sample.lag for sample in measured), default=None),
         "lag_slope_per_s": slope,
         "lag_slope_share": None if slope is None else slope / rate_per_s,
@@ -52,6 +53,18 @@ def _p99_by_second(samples: Sequence[Sample]) -> list[float]:
             silent_ms = (sample.out_t_s - silent_since_s) * 1000
             p99s.append(silent_ms if sample.p99_ms is None else sample.p99_ms)
     return p99s
+
+
+def _longest_silence_s(samples: Sequence[Sample]) -> float | None:
+    """The longest time in which nothing came out: what a user sees of an outage."""
+    if not samples:
+        return None
+    longest, since, count = 0.0, samples[0].out_t_s, samples[0].out_count
+    for sample in samples:
+        if sample.out_count != count:
+            since, count = sample.out_t_s, sample.out_count
+        longest = max(longest, sample.out_t_s - since)
+    return longest
 
 
 def _with_baseline(samples: Sequence[Sample], measured: list[Sample]) -> list[Sample]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import signal
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import psutil
 
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
 from bench.infra.endpoint import NatsEndpoint
+from bench.infra.errors import ServiceError
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
 from bench.infra.waiting import wait_until
@@ -118,10 +120,15 @@ class SparkEngine:
     # -- faults ------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """SIGKILL to the driver, the JVM and the Python workers at once."""
-        for pid in self.pids():
+        """SIGKILL to the driver, the JVM and the Python workers; returns when all are gone."""
+        leashed, _ = self._live()
+        children = [psutil.Process(pid) for pid in self.pids() if pid != self._pid]
+        with suppress(ServiceError):  # it has ended by itself
+            leashed.signal(signal.SIGKILL)
+        for child in children:
             with suppress(psutil.Error):
-                psutil.Process(pid).kill()
+                child.kill()
+        psutil.wait_procs(children, timeout=10)
 
     def restart(self) -> None:
         self._launch()
