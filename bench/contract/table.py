@@ -3,7 +3,11 @@
 `key` and `count` are words of SQL, hence the quotes.
 
 The index by_insert_time lets the validator read only what is new: its cost per poll does not
-grow with the table. It costs the writer one more index entry a row (MEASURE).
+grow with the table. It costs the writer one more index entry a row: TiDB used 69–82 µs of CPU a row
+with it and 44–54 without, about half as much again, and took 5,200–13,200 rows/s against 8,100–17,700
+(medians of three sittings; best rounds 22,400 and 33,300). Measured with 500-row upserts from one
+connection into the embedded TiDB (v8.4, unistore), 66 rounds of 10,000 or 20,000 rows in turns, on a
+2-core machine busy with other work: the CPU is the steadier figure.
 """
 
 from __future__ import annotations
