@@ -1,4 +1,4 @@
-"""The report of a session: one page for people, and the same figures for machines.
+"""The report of a pytest session: one page for people, and the same figures for machines.
 
 Goals: every format tells the same numbers (they are taken once, in row.py); a run cut off in the middle
 still gives a report; nothing that a run wrote can become markup or leave the page. Non-goals: judging

@@ -61,7 +61,8 @@ def report_page(
 
 def _footer() -> Html:
     return joined(
-        "Every point of every chart is in samples.csv beside this file. Charts: uPlot, © Leon Sorokin, ",
+        "The samples of every second are in samples.csv beside this file, histograms and usage in each run's "
+        "folder. Charts: uPlot, © Leon Sorokin, ",
         tag("details", tag("summary", "MIT licence"), tag("pre", _asset("uPlot.LICENSE.txt"))),
     )
 

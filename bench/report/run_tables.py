@@ -102,7 +102,10 @@ def ledger(run: Run) -> Html | None:
     # Examples under a name that has no count are shown all the same: they were noted for a reason.
     for name in examples.keys() - run.ledger.counts.keys():
         rows.append([name, numbers.NOTHING, [tag("code", one, class_="example") for one in examples[name]]])
-    return joined(tag("h3", "Ledger"), table(["What became of it", "Messages", "Examples"], rows, "ledger"))
+    headings = ["What became of it", "Messages", "Examples"]
+    if not any(examples.values()):
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    return joined(tag("h3", "Ledger"), table(headings, rows, "ledger"))
 
 
 def outages(run: Run) -> Html | None:

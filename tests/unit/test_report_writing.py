@@ -188,7 +188,7 @@ def test_page_loads_nothing(tmp_path: Path) -> None:
 
 
 def test_report_of_nothing_says_so(tmp_path: Path) -> None:
-    """Were this to fail, a session in which all was skipped would end in a traceback."""
+    """Were this to fail, a pytest session in which all was skipped would end in a traceback."""
     page = write_report([], [], tmp_path / "out")
     assert "Nothing was run" in page.read_text()
 
