@@ -3,10 +3,10 @@ PYTHON ?= python3
 PYTEST := .venv/bin/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bench lint types check clean
+.PHONY: help setup test bench bench-driver lint types check clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Make .venv, find Java, build tidb-server once into the cache
 	@$(PYTHON) -m bench.setup
@@ -14,8 +14,12 @@ setup: ## Make .venv, find Java, build tidb-server once into the cache
 test: setup ## Run every test on embedded services, at smoke size
 	@$(PYTEST) -q --infra=local --profile=smoke -m "not bench"
 
-bench: setup ## Measure cases A and B on embedded services
-	@$(PYTEST) --infra=local --profile=short -m "caseA or caseB"
+bench: setup ## Measure: a short matrix on embedded services, a table and an HTML report
+	@$(PYTEST) -q --infra=local --profile=short --matrix
+
+bench-driver: ## Measure the driver itself against nats bench (builds the nats CLI once)
+	@$(PYTHON) -m bench.setup --with nats
+	@.venv/bin/python -m bench.driverbench $(DRIVER_ARGS)
 
 lint: ## Check the style (ruff)
 	@.venv/bin/ruff check --quiet .

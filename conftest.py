@@ -21,6 +21,7 @@ from bench.outcome import Outcome
 from bench.pipeline import PipelineBuilder
 from bench.profile import PROFILES
 from bench.progress import Progress
+from bench.report import NotRun, write_report
 from bench.run import run_case
 from bench.runfiles import ReportsError
 from bench.settings import RawOptions, Settings, UsageError, check_options, new_run_id
@@ -32,6 +33,14 @@ from bench.verdict import RunFailed, RunInvalid
 EXIT_INVALID = 7
 
 ENGINES = ("spark",)
+
+_NO_ADAPTER = "the suite has no adapter for this engine yet"
+#: Rows of the roadmap's matrix that cannot be run yet; a reader must not take them for forgotten.
+NOT_RUN = (
+    *(NotRun(case, variant, _NO_ADAPTER) for case in "CD" for variant in ("arroyo", "rw")),
+    NotRun("E", "arroyo", "the suite has no Bento sink path yet"),
+    NotRun("F", "rw", _NO_ADAPTER),
+)
 
 SETTINGS = pytest.StashKey[Settings]()
 OUTCOMES = pytest.StashKey[list[Outcome]]()
@@ -71,6 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
     add("--trigger-ms", default=None, help="Spark's micro-batch trigger [the job's default]")
     add("--checkpoint", default=None, help="Spark's checkpoint location [a temporary folder]")
+    add("--matrix", action="store_true", help="run the cases one after the other in the roadmap's order")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
     add("--tidb-image", default=None, help="container image of TiDB [JETLAG_TIDB_IMAGE or pingcap/tidb]")
@@ -94,6 +104,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def _raw_options(config: pytest.Config) -> RawOptions:
     names = RawOptions.__dataclass_fields__
     return RawOptions(**{name: config.getoption(f"--{name.replace('_', '-')}") for name in names})
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --matrix only the cases themselves, A to F: not the tests that spoil and break them."""
+    if not config.getoption("--matrix"):
+        return
+    order = [f"test_case_{letter}" for letter in "abcdef"]
+    chosen = [item for item in items if item.name.split("[")[0] in order]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = sorted(chosen, key=lambda item: order.index(item.name.split("[")[0]))
 
 
 @pytest.fixture(scope="session")
@@ -136,16 +156,14 @@ def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
 
 
 @pytest.fixture
-def engine(pytestconfig: pytest.Config) -> Engine:
+def engine(pytestconfig: pytest.Config, settings: Settings) -> Engine:
     """The engine under test, not yet deployed."""
-    option = pytestconfig.getoption
-    trigger_ms = option("--trigger-ms")
     return SparkEngine(
         SparkSettings(
-            master=option("--spark-master"),
-            trigger_ms=None if trigger_ms is None else int(trigger_ms),
-            checkpoint=option("--checkpoint"),
-            conf=tuple(option("--spark-conf")),
+            master=pytestconfig.getoption("--spark-master"),
+            trigger_ms=settings.trigger_ms,
+            checkpoint=pytestconfig.getoption("--checkpoint"),
+            conf=settings.spark_conf,
         )
     )
 
@@ -219,3 +237,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.line("")
     for outcome in outcomes:
         terminalreporter.line(f"{outcome.case.name}: {outcome.folder}")
+    not_run = NOT_RUN if config.getoption("--matrix") else ()
+    try:
+        page = write_report(
+            [outcome.folder for outcome in outcomes],
+            not_run,
+            config.stash[SETTINGS].reports_dir / new_run_id("report"),
+        )
+        terminalreporter.line(f"report: {page}")
+    except OSError as error:
+        terminalreporter.line(f"report: cannot be written: {error}")

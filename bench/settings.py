@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -46,6 +47,8 @@ class RawOptions:
     seed: str = "1"
     window_ms: str | None = None
     window_clock: str = "processing"
+    trigger_ms: str | None = None
+    spark_conf: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class Settings:
     window_clock: WindowClock
     windowed_warmup_s: int
     windowed_measure_s: int
+    trigger_ms: int | None
+    spark_conf: tuple[str, ...]
 
     def rate_of(self, case: str) -> int:
         return self.rate_per_s if self.rate_per_s is not None else self.profile.rates_per_s[case]
@@ -104,6 +109,8 @@ def check_options(raw: RawOptions) -> Settings:
         window_clock=raw.window_clock,  # type: ignore[arg-type]
         windowed_warmup_s=profile.windowed_warmup_s if warmup_s is None else warmup_s,
         windowed_measure_s=profile.windowed_measure_s if measure_s is None else measure_s,
+        trigger_ms=None if raw.trigger_ms is None else _whole("--trigger-ms", raw.trigger_ms, 0, 600_000),
+        spark_conf=_spark_conf(raw.spark_conf),
     )
     _check_size(settings)
     return settings
@@ -117,6 +124,13 @@ def _whole(option: str, text: str, low: int, high: int) -> int:
     if not low <= value <= high:
         raise UsageError(f"{option} {_shown(text)}: must be {low} to {high}")
     return value
+
+
+def _spark_conf(pairs: Sequence[str]) -> tuple[str, ...]:
+    for pair in pairs:
+        if not pair.partition("=")[0].strip() or "=" not in pair:
+            raise UsageError(f"--spark-conf {pair}: wanted KEY=VALUE")
+    return tuple(pairs)
 
 
 def _run_id(text: str | None) -> str | None:
