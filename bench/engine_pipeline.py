@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -135,6 +136,9 @@ class EngineCase:
 
     def consumers(self, case: Case) -> list[tuple[Durable, AckPolicy]]:
         return self._pipeline.consumers_of(case)
+
+    def settings(self) -> Mapping[str, Any]:
+        return self.engine.settings()
 
     @contextmanager
     def prepared(self, case: Case, run_id: str, stack: Stack, folder: Path) -> Iterator[None]:

@@ -20,7 +20,12 @@ _LIBRARIES = ("nats-py", "numpy", "pymysql", "pyspark", "pyarrow", "hdrhistogram
 
 
 def make_manifest(
-    case: Case, run_id: str, provider: str, services: Mapping[str, Service[Any]], settings: Mapping[str, Any]
+    case: Case,
+    run_id: str,
+    provider: str,
+    services: Mapping[str, Service[Any]],
+    settings: Mapping[str, Any],
+    engine: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     return {
         "run_id": run_id,
@@ -28,6 +33,8 @@ def make_manifest(
         "case_version": CASE_VERSION,
         "load": asdict(case.load),
         "transport": asdict(case.transport),
+        "windows": None if case.windows is None else asdict(case.windows),
+        "engine": dict(engine) if engine else None,
         "settings": dict(settings),
         "infra": provider,
         "services": {

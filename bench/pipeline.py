@@ -84,11 +84,19 @@ class PipelineBuilder(Protocol):
         """The durables of this case; the runner makes them before the schedule starts to run."""
         ...
 
+    def settings(self) -> Mapping[str, Any]:
+        """What the manifest must say of the engine; nothing if there is none."""
+        ...
+
     def prepared(self, case: Case, run_id: str, stack: Stack, folder: Path) -> AbstractContextManager[None]:
         """What must run around the pipeline (an engine), ready when the context is entered."""
         ...
 
     def __call__(self, context: RunContext) -> Pipeline: ...
+
+
+def no_engine() -> Mapping[str, Any]:
+    return {}
 
 
 def nothing_to_prepare(

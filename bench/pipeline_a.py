@@ -11,7 +11,15 @@ from bench.latency import LatencyRecorder
 from bench.ledger import account_events
 from bench.observer import EventObserver
 from bench.outage import Outage
-from bench.pipeline import Balance, RunContext, event_frames, make_producer, new_inbox, nothing_to_prepare
+from bench.pipeline import (
+    Balance,
+    RunContext,
+    event_frames,
+    make_producer,
+    new_inbox,
+    no_engine,
+    nothing_to_prepare,
+)
 from bench.sampler import Output, OutputState
 from bench.wire.pull import AckPolicy
 from bench.worker import Worker
@@ -38,6 +46,7 @@ class ObserverOutput:
 
 class PipelineA:
     prepared = staticmethod(nothing_to_prepare)
+    settings = staticmethod(no_engine)
 
     @staticmethod
     def consumers(_case: Case) -> list[tuple[Durable, AckPolicy]]:

@@ -12,7 +12,15 @@ from bench.database import clock_offset_ms
 from bench.latency import LatencyRecorder, LatencySummary
 from bench.ledger import account_mock_rows
 from bench.outage import Outage
-from bench.pipeline import Balance, RunContext, make_producer, mock_frames, new_inbox, nothing_to_prepare
+from bench.pipeline import (
+    Balance,
+    RunContext,
+    make_producer,
+    mock_frames,
+    new_inbox,
+    no_engine,
+    nothing_to_prepare,
+)
 from bench.publish_frames import seq_range
 from bench.result_table import TableContent
 from bench.sampler import Output
@@ -26,6 +34,7 @@ from bench.writer import Writer
 
 class PipelineB:
     prepared = staticmethod(nothing_to_prepare)
+    settings = staticmethod(no_engine)
 
     @staticmethod
     def consumers(_case: Case) -> list[tuple[Durable, AckPolicy]]:

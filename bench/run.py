@@ -66,9 +66,11 @@ def run_case(
     files = RunFiles(reports_dir, run_id, time.time())
     try:
         progress.phase(case, run_id, "set-up")
-        manifest = make_manifest(case, run_id, stack.provider, stack.services(), settings or {})
-        files.write_json("manifest.json", manifest)
         builder = builder or BUILDERS[case.letter]
+        manifest = make_manifest(
+            case, run_id, stack.provider, stack.services(), settings or {}, builder.settings()
+        )
+        files.write_json("manifest.json", manifest)
         pulse_consumer = _make_streams(case, stack, run_id, builder)
         with builder.prepared(case, run_id, stack, files.folder), _short_switch_interval():
             run = _Run(case, stack, run_id, clock, files, progress, builder, pulse_consumer)
