@@ -27,6 +27,11 @@ class Interventions:
         while self._waiting and float(self._waiting[0].at) <= elapsed_s:
             self._waiting.pop(0).act()
 
+    @property
+    def overdue(self) -> list[float]:
+        """Moments that never came: the run was over before. A sabotage that did not happen proves nothing."""
+        return [float(intervention.at) for intervention in self._waiting]
+
     def fire_drained(self) -> None:
         for intervention in self._at_drained:
             intervention.act()

@@ -162,6 +162,7 @@ class _Run:
             self._watch(interventions)
             self._stop(workers)
             self._sampler.write_rest()
+            overdue = interventions.overdue
             interventions.fire_drained()
         except KeyboardInterrupt:
             self._interrupted = True
@@ -171,7 +172,7 @@ class _Run:
         finally:
             self._stop(workers)
         self._progress.phase(self._case, self._run_id, "check")
-        return self._outcome(workers)
+        return self._outcome(workers, overdue)
 
     def _watch(self, interventions: Interventions) -> None:
         """Wait until all is out, a driver died, or the time for draining is over."""
@@ -207,9 +208,10 @@ class _Run:
 
     # -- judging -------------------------------------------------------------------
 
-    def _outcome(self, workers: list[Worker]) -> Outcome:
+    def _outcome(self, workers: list[Worker], overdue: Sequence[float] = ()) -> Outcome:
         pipeline, load = self._pipeline, self._case.load
         errors = [f"{worker.name}: {_told(worker.error)}" for worker in workers if worker.error]
+        errors += [f"nothing was done at {at_s:g} s: the run was over by then" for at_s in overdue]
         balance, unread = _try_balance(pipeline)
         if unread:
             errors.append(f"accounting: {unread}")
