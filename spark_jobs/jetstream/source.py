@@ -29,7 +29,7 @@ from spark_jobs.jetstream.link import with_link
 from spark_jobs.jetstream.options import SourceOptions, parse_sink, parse_source
 from spark_jobs.jetstream.sink import JetStreamWriter
 from spark_jobs.jetstream.stream import StreamState, read_state, resolve_start
-from spark_jobs.jetstream.ticks import Offset, Ticks, split
+from spark_jobs.jetstream.ticks import Offset, Pace, Ticks, split
 
 #: Below this a second task costs more than it saves.
 _LEAST_ROWS = 500
@@ -106,6 +106,7 @@ class JetStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvail
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         super().__init__(schema, options)
         self._ticks = Ticks(options.tick_ms, options.tick_grace_ms, options.tick_lead_ms)
+        self._pace = Pace()
         self._target_seq: int | None = None
         self._durable = (
             Durable(options.stream, options.durable, options.subjects) if options.durable else None
@@ -125,6 +126,7 @@ class JetStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         self._target_seq = self._state().next_seq
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        self._pace.asked(time.monotonic())
         begin = Offset.from_dict(start)
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         if self._target_seq is not None:
@@ -134,11 +136,13 @@ class JetStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvail
             end = Ticks().next_offset(begin, target, rows)
         else:
             state = self._settled_state(begin)
-            end = self._ticks.next_offset(begin, state, rows)
+            end = self._pace.following(self._ticks).next_offset(begin, state, rows)
         self._check_held(begin.seq, max(end.seq, begin.seq + 1), state)
         if not self._options.fail_on_data_loss and begin.seq > state.next_seq:
             end = Offset(state.first_seq, end.tick_ms, end.floor_ms)
         self._head = Offset(max(state.next_seq, end.seq), end.tick_ms, end.floor_ms)
+        if end != begin:
+            self._pace.planned(time.monotonic())
         return end.as_dict()
 
     def _settled_state(self, begin: Offset) -> StreamState:

@@ -18,7 +18,7 @@ All three are functions of the offsets in Spark's log: a replayed batch has the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -73,6 +73,30 @@ class Ticks:
             # Not while catching up: a tick would close windows whose events are still to be read.
             tick_ms = max(tick_ms, self.due_ms(state.now_ms))
         return Offset(end, tick_ms, start.tick_ms)
+
+
+class Pace:
+    """How long a micro-batch takes, as seen by the one who plans them: from a plan to the next question.
+
+    A tick that leads by less than that misses its boundary: nobody asks in time, it comes a batch late, and
+    the window is emitted a batch late too. So the lead follows the batches, up to half a window.
+    """
+
+    def __init__(self) -> None:
+        self._planned_s: float | None = None
+        self._batch_ms = 0
+
+    def asked(self, now_s: float) -> None:
+        if self._planned_s is not None:
+            self._batch_ms = int((now_s - self._planned_s) * 1000)
+            self._planned_s = None
+
+    def planned(self, now_s: float) -> None:
+        self._planned_s = now_s
+
+    def following(self, ticks: Ticks) -> Ticks:
+        lead_ms = max(ticks.lead_ms, min(self._batch_ms * 5 // 4, ticks.every_ms // 2))
+        return replace(ticks, lead_ms=lead_ms)
 
 
 def split(first: int, end: int, parts: int, least: int) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_jobs.jetstream.stream import StreamState, to_ns
-from spark_jobs.jetstream.ticks import Offset, Ticks, split
+from spark_jobs.jetstream.ticks import Offset, Pace, Ticks, split
 
 WINDOW_MS = 1000
 
@@ -50,6 +50,22 @@ def test_split_covers_the_range_once(first: int, size: int, parts: int, least: i
     assert all(high - low >= min(least, size) for low, high in ranges)
     if size:
         assert (ranges[0][0], ranges[-1][1]) == (first, first + size)
+
+
+def test_the_lead_follows_long_batches() -> None:
+    """On a busy machine every window would be emitted a whole batch later than it could be."""
+    pace, ticks = Pace(), Ticks(10_000, 50, 750)
+    assert pace.following(ticks) == ticks
+    pace.planned(100.0)
+    pace.asked(102.0)
+    pace.asked(109.0)
+    assert pace.following(ticks).lead_ms == 2500
+    pace.planned(110.0)
+    pace.asked(110.3)
+    assert pace.following(ticks).lead_ms == 750
+    pace.planned(120.0)
+    pace.asked(140.0)
+    assert pace.following(ticks).lead_ms == 5000
 
 
 @st.composite
