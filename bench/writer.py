@@ -10,19 +10,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import orjson
 from pymysql.connections import Connection as DatabaseConnection
 
 from bench.clock import RunClock
-from bench.contract.result import Result, result_from_fields
+from bench.contract.result import Values, values_from_fields
 from bench.latency import LatencyRecorder
 from bench.outage import OutageLog
 from bench.phases import Phases
 from bench.stream_seqs import StreamSeqs
-from bench.upsert import Upserter, row_text
+from bench.upsert import Upserter, row_end, row_start
 from bench.wire.batch import Batch
 from bench.wire.connection import Connection
 from bench.wire.errors import ConnectionLost
@@ -37,10 +36,9 @@ class WriterSettings:
     flush_interval_ms: int = 50
 
 
-class _PendingRow(NamedTuple):
-    text: str
-    reply: bytes
-    window_end_ms: int
+#: A row's text, its message's reply subject, its window end. A plain tuple: a named one costs ten times as
+#: much to make, once a row.
+_PendingRow = tuple[str, bytes, int]
 
 
 class Writer:
@@ -65,12 +63,13 @@ class Writer:
         self._clock = clock
         self._phases = phases
         self._run_id = run_id
-        self._variant = variant
+        self._row_start = row_start(variant, run_id)
         self._settings = settings or WriterSettings()
         self._trouble: tuple[str, int] | None = None
         self._pending: list[_PendingRow] = []
         self._pending_since = 0.0
         self._to_ack: list[bytes] = []
+        self._lost: ConnectionLost | None = None
         self._received = StreamSeqs()
         self.commit_latency = LatencyRecorder()
         self.received = 0
@@ -104,6 +103,7 @@ class Writer:
             self._upserter.close()
 
     def _open(self) -> PullReader:
+        self._lost = None
         return PullReader(self._connect_nats("writer"), self._stream, self._consumer, batch=1000)
 
     def _step(self, reader: PullReader, stop: threading.Event) -> None:
@@ -116,11 +116,14 @@ class Writer:
             if len(batch):
                 self._take(batch)
         while len(self._pending) >= size:
-            self._flush(size, stop)
+            self._flush(size, reader, stop)
             self._send_acks(reader)
         if self._pending and (self._flush_in_s() <= 0 or stop.is_set()):
-            self._flush(len(self._pending), stop)
+            self._flush(len(self._pending), reader, stop)
             self._send_acks(reader)
+        if self._lost is not None:
+            lost, self._lost = self._lost, None
+            raise lost
 
     def _flush_in_s(self) -> float:
         age_s = time.monotonic() - self._pending_since
@@ -136,38 +139,42 @@ class Writer:
     def _take(self, batch: Batch) -> None:
         if not self._pending:
             self._pending_since = time.monotonic()
-        for i in range(len(batch)):
-            self.received += 1
-            reply = batch.reply(i)
+        self.received += len(batch)
+        start = self._row_start
+        for reply, payload in zip(batch.replies(), batch.payloads(), strict=True):
             fresh = self._received.first_time(delivery_of(reply)[1])
             if not fresh:
                 self.redelivered += 1
-            result = self._parse(batch.payload(i))
-            if result is None:
+            values = self._parse(payload)
+            if values is None:
                 self._to_ack.append(reply)  # it will never become a row: do not have it sent again
                 continue
-            self._pending.append(_PendingRow(row_text(self._variant, result), reply, result.window_end_ms))
+            window_end_ms, seq = values[2], values[5]
+            self._pending.append((start + row_end(*values[1:]), reply, window_end_ms))
             self.distinct += fresh
-            self.max_seq = max(self.max_seq, result.seq)
+            if seq > self.max_seq:
+                self.max_seq = seq
 
-    def _parse(self, payload: bytes) -> Result | None:
+    def _parse(self, payload: bytes) -> Values | None:
         try:
-            result = result_from_fields(orjson.loads(payload))
+            values = values_from_fields(orjson.loads(payload))
         except ValueError:
             self.malformed += 1
             return None
-        if result.run_id != self._run_id:
+        if values[0] != self._run_id:
             self.foreign += 1
             return None
-        return result
+        return values
 
     # -- rows → database -------------------------------------------------------------
 
-    def _flush(self, count: int, stop: threading.Event) -> None:
+    def _flush(self, count: int, reader: PullReader, stop: threading.Event) -> None:
         rows, self._pending = self._pending[:count], self._pending[count:]
         self._pending_since = time.monotonic()
         try:
-            inserted = self._upserter.commit([row.text for row in rows], stop, self._on_trouble)
+            inserted = self._upserter.commit(
+                [text for text, _, _ in rows], stop, self._on_trouble, lambda: self._read_ahead(reader, stop)
+            )
         except BaseException:
             self._pending = rows + self._pending
             raise
@@ -178,8 +185,19 @@ class Writer:
             self._excused += len(rows)
         self.committed += len(rows)
         self.db_had += len(rows) - inserted
-        self._to_ack.extend(row.reply for row in rows)
+        self._to_ack.extend(reply for _, reply, _ in rows)
         self._record_commit(rows)
+
+    def _read_ahead(self, reader: PullReader, stop: threading.Event) -> None:
+        """Make the next batch's rows while the database works on this one's."""
+        if self._lost is not None or stop.is_set() or len(self._pending) >= self._settings.batch_size_rows:
+            return
+        try:
+            batch = reader.read(0.0)
+            if len(batch):
+                self._take(batch)
+        except ConnectionLost as error:
+            self._lost = error  # the database's answer comes first
 
     def _on_trouble(self, error: Exception) -> None:
         if self._trouble is None:
@@ -188,5 +206,5 @@ class Writer:
     def _record_commit(self, rows: list[_PendingRow]) -> None:
         now_ns = self._clock.now_ns()
         if self._phases.measuring(now_ns):
-            ends_ms = np.array([row.window_end_ms for row in rows], np.int64)
+            ends_ms = np.array([end_ms for _, _, end_ms in rows], np.int64)
             self.commit_latency.record(self._clock.epoch_ns(now_ns) // 1000 - ends_ms * 1000)

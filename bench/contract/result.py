@@ -10,7 +10,6 @@ from typing import Any
 from bench.contract.event import BIGINT, value_of
 
 FIELDS = ("run_id", "key", "window_end_ms", "count", "sum_value", "seq", "producer_ts_ms")
-_TYPES = (str, str, int, int, int, int, int)
 _fields_of = itemgetter(*FIELDS)
 _LOWEST, _HIGHEST = BIGINT[0], BIGINT[-1]
 
@@ -35,19 +34,29 @@ def encode_result(result: Result) -> bytes:
     return json.dumps(asdict(result), separators=(",", ":")).encode()
 
 
+Values = tuple[str, str, int, int, int, int, int]
+
+
 def result_from_fields(fields: Any) -> Result:
     """A Result out of parsed JSON; further fields (`variant`) may be carried and are left alone."""
+    return Result(*values_from_fields(fields))
+
+
+def values_from_fields(fields: Any) -> Values:
+    """The values of a Result, in the order of FIELDS: for those who need no object a row."""
     if not isinstance(fields, dict):
         raise ValueError(f"result is not a JSON object but {type(fields).__name__}")
     try:
-        values = _fields_of(fields)
+        values: Values = _fields_of(fields)
     except KeyError as error:
         raise ValueError(f"result lacks field {error}") from None
-    if tuple(map(type, values)) != _TYPES:
+    run_id, key, a, b, c, d, e = values
+    # Spelled out: this runs once a row, and loops over seven values take three times as long.
+    if not (type(run_id) is type(key) is str and type(a) is type(b) is type(c) is type(d) is type(e) is int):
         raise ValueError(f"result with a field of the wrong type: {str(fields)[:200]}")
-    if min(values[2:]) < _LOWEST or max(values[2:]) > _HIGHEST:
+    if min(a, b, c, d, e) < _LOWEST or max(a, b, c, d, e) > _HIGHEST:
         raise ValueError(f"result with a number of more than 64 bits: {str(fields)[:200]}")
-    return Result(*values)
+    return values
 
 
 def decode_result(data: bytes) -> Result:

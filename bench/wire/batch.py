@@ -54,6 +54,30 @@ class Batch:
         start = self.index.line_ends[i] + 2 + self.index.header_sizes.get(i, 0)
         return bytes(self.buffer[start : self.index.ends[i] - 2])
 
+    def replies(self) -> list[bytes]:
+        """The reply subjects of all messages."""
+        return [self.reply(i) for i in range(len(self))] if self.index.header_sizes else self._plain_replies()
+
+    def _plain_replies(self) -> list[bytes]:
+        index = self.index
+        lines = self._slices(index.starts, index.line_ends)
+        return [words[3] if len(words) == 5 else b"" for words in map(bytes.split, lines)]
+
+    def payloads(self) -> list[bytes]:
+        """The payloads of all messages."""
+        if self.index.header_sizes:
+            return [self.payload(i) for i in range(len(self))]
+        return self._slices(self.body_starts, self.body_ends)
+
+    def _slices(self, starts: Ints, ends: Ints) -> list[bytes]:
+        """Cut out of one copy: a slice of bytes is half the price of a slice of a bytearray."""
+        if not len(starts):
+            return []
+        base = int(starts[0])
+        copy = bytes(self.buffer[base : int(ends[-1])])
+        bounds = zip((starts - base).tolist(), (ends - base).tolist(), strict=True)
+        return [copy[start:end] for start, end in bounds]
+
     def without(self, dropped: list[int]) -> Batch:
         """The same batch less some messages (status replies, say)."""
         keep = np.ones(len(self), np.bool_)

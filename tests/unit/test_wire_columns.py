@@ -1,4 +1,4 @@
-"""Numbers read out of many messages as words of eight digits."""
+"""Columns taken out of many messages at once: numbers as words of eight digits, replies, payloads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.wire.batch import numbers_before
+from bench.wire.batch import Batch, numbers_before
+from bench.wire.frames import index_frames
 
 relaxed = settings(deadline=None)  # a busy machine is no finding
 
@@ -39,3 +40,24 @@ def test_no_rows_are_no_numbers() -> None:
     """If this fails, an empty batch stops a reader."""
     data = np.frombuffer(b"MSG events.1 1 5", np.uint8)
     assert numbers_before(data, np.empty(0, np.int64), 7).tolist() == []
+
+
+HEAD = b"NATS/1.0\r\nNats-Msg-Id:x\r\n\r\n"
+PLAIN = (
+    b"MSG events.3 7 5\r\nhello\r\n",
+    b"PING\r\n",
+    b"MSG events.4 7 $JS.ACK.S.c.1.2.3.4.5 6\r\nw\r\nrld\r\n",
+    b"MSG a 1 re.ply 0\r\n\r\n",
+)
+HEADED = (*PLAIN, b"HMSG in.box 1 re.ply %d %d\r\n%sbody\r\n" % (len(HEAD), len(HEAD) + 4, HEAD))
+
+
+@pytest.mark.parametrize("frames", [(), PLAIN, HEADED], ids=["none", "plain", "with headers"])
+def test_all_at_once_equals_one_by_one(frames: tuple[bytes, ...]) -> None:
+    """If this fails, the writer acknowledges other messages than those it has stored."""
+    buffer = bytearray(b"PING\r\n" + b"".join(frames))
+    index = index_frames(buffer, 0, len(buffer))
+    batch = Batch(buffer, index, np.zeros(len(index), np.int64))
+    assert batch.replies() == [batch.reply(i) for i in range(len(batch))]
+    assert batch.payloads() == [batch.payload(i) for i in range(len(batch))]
+    assert len(batch) == sum(b"MSG" in frame for frame in frames)
