@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 from bench.case import Case
 from bench.contract.names import FLUSH_KEY, Durable, durable
 from bench.contract.table import TABLE
-from bench.database import clock_offset_ms
+from bench.database import CONNECTION_ERRORS, clock_offset_ms
 from bench.engine.protocol import Engine
 from bench.engine_pipeline import EnginePipeline
 from bench.latency import LatencySummary
@@ -41,7 +42,8 @@ class TablePipeline(EnginePipeline):
 
     def drained(self) -> bool:
         if time.monotonic() - self._counted_at >= COUNT_EVERY_S:
-            self._counted = self._count_events()
+            with suppress(*CONNECTION_ERRORS):  # a database that is away now is asked again later
+                self._counted = self._count_events()
             self._counted_at = time.monotonic()
         return self._counted >= self.producer.acked
 
