@@ -107,8 +107,7 @@ class Writer:
         return PullReader(self._connect_nats("writer"), self._stream, self._consumer, batch=1000)
 
     def _step(self, reader: PullReader, stop: threading.Event) -> None:
-        if self._to_ack:
-            self._send_acks(reader)
+        self._send_acks(reader)
         size = self._settings.batch_size_rows
         if len(self._pending) < size:
             wait_s = self._flush_in_s() if self._pending else 0.05
@@ -117,10 +116,9 @@ class Writer:
                 self._take(batch)
         while len(self._pending) >= size:
             self._flush(size, reader, stop)
-            self._send_acks(reader)
         if self._pending and (self._flush_in_s() <= 0 or stop.is_set()):
             self._flush(len(self._pending), reader, stop)
-            self._send_acks(reader)
+        self._send_acks(reader)
         if self._lost is not None:
             lost, self._lost = self._lost, None
             raise lost
@@ -130,9 +128,10 @@ class Writer:
         return max(0.0, self._settings.flush_interval_ms / 1000 - age_s)
 
     def _send_acks(self, reader: PullReader) -> None:
-        # Kept until sent: after a broken connection they go out on the next one.
-        reader.ack_each(self._to_ack)
-        self._to_ack = []
+        if self._to_ack:
+            # Kept until sent: after a broken connection they go out on the next one.
+            reader.ack_each(self._to_ack)
+            self._to_ack = []
 
     # -- messages → rows -----------------------------------------------------------
 
@@ -189,10 +188,13 @@ class Writer:
         self._record_commit(rows)
 
     def _read_ahead(self, reader: PullReader, stop: threading.Event) -> None:
-        """Make the next batch's rows while the database works on this one's."""
-        if self._lost is not None or stop.is_set() or len(self._pending) >= self._settings.batch_size_rows:
+        """While the database works on one batch, acknowledge the last and make the rows of the next."""
+        if self._lost is not None:
             return
         try:
+            self._send_acks(reader)
+            if stop.is_set() or len(self._pending) >= self._settings.batch_size_rows:
+                return
             batch = reader.read(0.0)
             if len(batch):
                 self._take(batch)
