@@ -7,11 +7,15 @@ import time
 import pymysql
 from pymysql.connections import Connection as DatabaseConnection
 
+from bench.contract.names import VARIANTS
 from bench.contract.table import CREATE_TABLE, DATABASE, TABLE
 from bench.infra.endpoint import TidbEndpoint
 
 #: What a dead, restarting or refusing server raises; the statement may be tried on a new connection.
 CONNECTION_ERRORS = (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError)
+
+#: With the variants named, the primary key serves; by run_id alone the whole table would be read.
+_OF_RUN = "variant IN %s AND run_id = %s"
 
 
 def connect(endpoint: TidbEndpoint, timeout_s: float = 10.0) -> DatabaseConnection:
@@ -45,7 +49,7 @@ def delete_run(endpoint: TidbEndpoint, run_id: str) -> None:
     connection = connect(endpoint, timeout_s=60.0)
     try:
         with connection.cursor() as cursor:
-            while cursor.execute(f"DELETE FROM {TABLE} WHERE run_id = %s LIMIT 10000", (run_id,)):
+            while cursor.execute(f"DELETE FROM {TABLE} WHERE {_OF_RUN} LIMIT 10000", (VARIANTS, run_id)):
                 connection.commit()
         connection.commit()
     finally:
@@ -56,7 +60,7 @@ def has_rows(endpoint: TidbEndpoint, run_id: str) -> bool:
     connection = connect(endpoint)
     try:
         with connection.cursor() as cursor:
-            return cursor.execute(f"SELECT 1 FROM {TABLE} WHERE run_id = %s LIMIT 1", (run_id,)) > 0
+            return cursor.execute(f"SELECT 1 FROM {TABLE} WHERE {_OF_RUN} LIMIT 1", (VARIANTS, run_id)) > 0
     finally:
         connection.close()
 

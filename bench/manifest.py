@@ -15,6 +15,9 @@ import psutil
 
 from bench.case import CASE_VERSION, Case
 from bench.infra.service import Service
+from bench.producer import ACK_WINDOW, TICK_S
+from bench.stream_admin import ACK_WAIT_S, MAX_ACK_PENDING
+from bench.writer import WriterSettings
 
 _LIBRARIES = ("nats-py", "numpy", "pymysql", "pyspark", "pyarrow", "hdrhistogram", "orjson", "pytest")
 
@@ -35,6 +38,7 @@ def make_manifest(
         "transport": asdict(case.transport),
         "windows": None if case.windows is None else asdict(case.windows),
         "engine": dict(engine) if engine else None,
+        "drivers": _drivers(),
         "settings": dict(settings),
         "infra": provider,
         "services": {
@@ -49,6 +53,18 @@ def make_manifest(
         "machine": machine(),
         "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
         "git": git_state(),
+    }
+
+
+def _drivers() -> dict[str, Any]:
+    """How the harness itself sends, reads and writes."""
+    return {
+        "producer": {"tick_ms": TICK_S * 1000, "ack_window": ACK_WINDOW},
+        "consumers": {"ack_wait_s": ACK_WAIT_S, "max_ack_pending": MAX_ACK_PENDING},
+        "writer": asdict(WriterSettings()),
+        # JetStream writes to disk at once but syncs this seldom: a machine that crashes can lose
+        # acknowledged messages, whatever the number of its processes that survive.
+        "jetstream_sync_interval": "server default (2m)",
     }
 
 

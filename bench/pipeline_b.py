@@ -98,7 +98,7 @@ class PipelineB:
                 "producer_ts_to_inserted": self._measured(table, table.producer_ts_ms),
                 "window_end_to_committed": self._writer.commit_latency.total,
             },
-            {"clock_offset_ms_abs": abs(offset_ms)},
+            {"clock_offset_ms": offset_ms, "clock_offset_ms_abs": abs(offset_ms)},
             {
                 "writer": {
                     "received": self._writer.received,

@@ -87,7 +87,11 @@ class TablePipeline(EnginePipeline):
                 **hops,
                 "producer_ts_to_inserted": self.measured(rows, rows.producer_ts_ms),
             },
-            {**self.windowed_metrics(rows), "clock_offset_ms_abs": abs(offset_ms)},
+            {
+                **self.windowed_metrics(rows),
+                "clock_offset_ms": offset_ms,
+                "clock_offset_ms_abs": abs(offset_ms),
+            },
             {
                 **details,
                 "validator": {

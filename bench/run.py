@@ -75,6 +75,8 @@ def run_case(
         with builder.prepared(case, run_id, stack, files.folder), _short_switch_interval():
             run = _Run(case, stack, run_id, clock, files, progress, builder, pulse_consumer)
             outcome = run.go(Interventions(interventions))
+        manifest["clock_offset_ms"] = outcome.metrics.get("clock_offset_ms")
+        files.write_json("manifest.json", manifest)
         files.write_json("result.json", outcome.as_dict())
         files.point_latest()
         return outcome
