@@ -63,7 +63,8 @@ def test_case_c_on_two_workers(settings, nats_stack, run, cluster, tmp_path):
         "spark.executor.cores=1",
     )
     engine = SparkEngine(SparkSettings(master=cluster, checkpoint=str(tmp_path / "checkpoint"), conf=conf))
-    outcome = run(case_c(settings, "spark"), nats_stack, builder=EngineCase(engine, PipelineC), listed=False)
+    builder = EngineCase(engine, PipelineC)
+    outcome = run(case_c(settings, "spark"), nats_stack, builder=builder, reports_dir=tmp_path, listed=False)
     account = outcome.account
     assert account.expected == account.seen == outcome.case.load.total
     assert (account.lost, account.duplicates, account.wrong, account.unexpected) == (0, 0, 0, 0)
