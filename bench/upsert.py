@@ -59,9 +59,9 @@ class Upserter:
             with connection.cursor() as cursor:
                 affected = cursor.execute(sql)
                 outcome = getattr(cursor, "_result", None)
+            connection.commit()
         else:
-            affected, outcome = _execute(connection, sql, meanwhile)
-        connection.commit()
+            affected, outcome = _pipelined(connection, sql, meanwhile)
         return _inserted(count, affected, _text(getattr(outcome, "message", b"")))
 
     def close(self) -> None:
@@ -72,18 +72,22 @@ class Upserter:
             self._connection = None
 
 
-def _execute(
+def _pipelined(
     connection: DatabaseConnection, sql: str, meanwhile: Callable[[], None]
 ) -> tuple[int, object | None]:
-    """What `query` does, with time to spend between the sending and the answer.
+    """Send the statement and its COMMIT together, and read both answers after `meanwhile`.
 
+    The server never waits for us in between, nor we for it. A statement that fails leaves nothing to commit.
     PyMySQL has no public way to do that; its version is pinned, and the tests against TiDB would tell.
     """
     wire: Any = connection
     wire._execute_command(COMMAND.COM_QUERY, sql.encode(connection.encoding))
+    wire._execute_command(COMMAND.COM_QUERY, b"COMMIT")
     meanwhile()
-    affected = wire._read_query_result()
-    return int(affected), wire._result
+    affected, outcome = int(wire._read_query_result()), wire._result
+    wire._next_seq_id = 1  # packets of an answer are numbered from 1: a second answer starts over
+    wire._read_query_result()
+    return affected, outcome
 
 
 def row_text(variant: str, result: Result) -> str:

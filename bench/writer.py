@@ -28,6 +28,7 @@ from bench.wire.errors import ConnectionLost
 from bench.wire.pull import PullReader, delivery_of
 
 RECONNECT_S = 60.0
+MIN_FETCH = 500
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,9 @@ class Writer:
 
     def _open(self) -> PullReader:
         self._lost = None
-        return PullReader(self._connect_nats("writer"), self._stream, self._consumer, batch=1000)
+        # Two requests are open: what they bring at once should be made into rows while one batch is written.
+        batch = max(MIN_FETCH, self._settings.batch_size_rows)
+        return PullReader(self._connect_nats("writer"), self._stream, self._consumer, batch)
 
     def _step(self, reader: PullReader, stop: threading.Event) -> None:
         self._send_acks(reader)

@@ -75,7 +75,7 @@ def _positive(text: str) -> int:
 def _measure(options: argparse.Namespace, show: Callable[[str], None]) -> Report:
     quick = options.quick
     messages = options.messages or (60_000 if quick else 300_000)
-    sizes = Sizes(messages, rows=max(500, messages // 8), rounds=options.rounds or (1 if quick else 3))
+    sizes = Sizes(messages, rows=max(2_000, messages // 8), rounds=options.rounds or (1 if quick else 3))
     before = machine()
     nats_binary()  # a missing tool is told before anything is started
     nats, tidb = LocalNats(), LocalTidb()

@@ -140,7 +140,7 @@ class Contest:
             contestant.name,
             storage,
             number,
-            contestant.messages,
+            spent.messages or contestant.messages,
             spent.elapsed_s,
             spent.client_cpu_s,
             spent.process_cpu_s,

@@ -32,6 +32,8 @@ class Spent:
     client_cpu_s: float
     process_cpu_s: float
     server_cpu_s: float
+    #: What was moved meanwhile, where that is not all of it: start-up may lie before.
+    messages: int | None = None
 
 
 @dataclass(frozen=True)

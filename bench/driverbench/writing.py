@@ -1,4 +1,7 @@
-"""Our writer, and the bare loop that only sends its statements: the same rows, the same table."""
+"""Our writer, and the bare loop that only sends its statements: the same rows, the same table.
+
+Time runs from each one's first commit on: to connect takes as long as several batches.
+"""
 
 from __future__ import annotations
 
@@ -72,13 +75,15 @@ def write(broker: Broker, sink: Sink, rows: int) -> Spent:
             settings=WriterSettings(BATCH_ROWS),
         )
         worker = Worker("writer", writer.run)
-        watch = Stopwatch(sink.cpu_s)
         worker.start()
+        wait_for(worker, lambda: writer.committed > 0, PATIENCE_S)
+        watch, before, cpu_before_s = Stopwatch(sink.cpu_s), writer.committed, worker.cpu_now_s()
         wait_for(worker, lambda: writer.committed >= rows, PATIENCE_S)
         watch.stop()
+        cpu_s = worker.cpu_now_s() - cpu_before_s
         worker.join(PATIENCE_S)
     _check(sink, rows, "the writer")
-    return Spent(watch.elapsed_s, worker.cpu_s, watch.process_cpu_s, watch.server_cpu_s)
+    return Spent(watch.elapsed_s, cpu_s, watch.process_cpu_s, watch.server_cpu_s, rows - before)
 
 
 def insert(sink: Sink, rows: int) -> Spent:
@@ -90,18 +95,21 @@ def insert(sink: Sink, rows: int) -> Spent:
         f"INSERT INTO {TABLE} {COLUMNS} VALUES {','.join(texts[first : first + BATCH_ROWS])} {ON_DUPLICATE}"
         for first in range(0, rows, BATCH_ROWS)
     ]
-    watch = Stopwatch(sink.cpu_s)
     connection = connect(sink.endpoint)
     try:
         with connection.cursor() as cursor:
-            for statement in statements:
+            cursor.execute(statements[0])
+            connection.commit()
+            watch = Stopwatch(sink.cpu_s)
+            for statement in statements[1:]:
                 cursor.execute(statement)
                 connection.commit()
+            watch.stop()
     finally:
         connection.close()
-    watch.stop()
     _check(sink, rows, "the bare loop")
-    return Spent(watch.elapsed_s, watch.process_cpu_s, watch.process_cpu_s, watch.server_cpu_s)
+    cpu_s = watch.process_cpu_s
+    return Spent(watch.elapsed_s, cpu_s, cpu_s, watch.server_cpu_s, rows - BATCH_ROWS)
 
 
 def _check(sink: Sink, rows: int, who: str) -> None:
