@@ -13,6 +13,8 @@ from bench.intervention import Intervention
 from bench.pipeline_c import PipelineC
 from bench.pipeline_table import PipelineD, PipelineF
 
+pytestmark = pytest.mark.recovery
+
 AT_S = 4.4  # in the middle of a window, whether it is of one second or of two
 DATABASE_GONE_S = 10.0
 
@@ -37,7 +39,6 @@ def rerun(settings, run, tmp_path):
     return go
 
 
-@pytest.mark.caseC
 def test_spark_killed_in_mid_window_doubles_and_loses_nothing_in_results(settings, nats_stack, engine, rerun):
     """A restart from the checkpoint would publish a window twice, or forget one."""
 
@@ -51,7 +52,6 @@ def test_spark_killed_in_mid_window_doubles_and_loses_nothing_in_results(setting
     assert outcome.metrics["output_silence_s_max"] > 1
 
 
-@pytest.mark.caseD
 def test_spark_killed_in_mid_window_doubles_and_loses_nothing_in_tidb(settings, full_stack, engine, rerun):
     """A restart would be invisible in TiDB only because the upsert hides it."""
 
@@ -62,7 +62,6 @@ def test_spark_killed_in_mid_window_doubles_and_loses_nothing_in_tidb(settings, 
     rerun(case_d(settings, "spark"), full_stack, EngineCase(engine, PipelineD), Intervention(AT_S, crash))
 
 
-@pytest.mark.caseC
 def test_nats_restarted_keeps_everything_on_file(settings, nats_stack, engine, rerun):
     """A broker that restarts would lose acknowledged events, or make the producer send them twice."""
     nats = nats_stack.nats
@@ -78,7 +77,6 @@ def test_nats_restarted_keeps_everything_on_file(settings, nats_stack, engine, r
     assert {outage.who for outage in outcome.outages} == {"producer", "observer"}
 
 
-@pytest.mark.caseF
 def test_tidb_gone_for_ten_seconds_fails_batches_not_data(settings, full_stack, engine, rerun):
     """Spark's own sink would drop the rows it could not write."""
     tidb = full_stack.tidb

@@ -12,6 +12,8 @@ from bench.cases import case_b
 from bench.intervention import Intervention
 from bench.stack import Stack
 
+pytestmark = pytest.mark.recovery
+
 OUTAGE_S = 5.0
 
 
@@ -28,7 +30,6 @@ def exact(outcome) -> bool:
     return account.expected == outcome.case.load.total and spoiled == (0, 0, 0, 0)
 
 
-@pytest.mark.caseB
 @pytest.mark.parametrize("how", ["killed", "paused"])
 def test_a_database_gone_for_five_seconds_costs_no_row(long_enough, full_stack, run, tmp_path, how):
     """A restart of TiDB would lose or double what was being written."""
@@ -60,7 +61,6 @@ class CuttableStack(Stack):
 _OPEN: dict[str, list] = {}
 
 
-@pytest.mark.caseB
 @pytest.mark.parametrize("who", ["writer", "producer"])
 def test_a_cut_nats_connection_costs_no_row(long_enough, full_stack, run, tmp_path, who):
     """A connection that breaks once would lose what was under way, or send it twice."""

@@ -21,6 +21,8 @@ from bench.intervention import Intervention
 from bench.pipeline_a import PipelineA
 from bench.verdict import RunFailed, RunInvalid, Verdict
 
+pytestmark = pytest.mark.sabotage
+
 
 @pytest.fixture
 def spoil(settings, run, tmp_path):
@@ -65,7 +67,6 @@ class DeafAtFirst(PipelineA):
         observer._work = listen_later
 
 
-@pytest.mark.caseA
 def test_one_dropped_event_fails_case_a(settings, nats_stack, spoil):
     """A single event that vanishes from the stream would go unnoticed."""
 
@@ -80,7 +81,6 @@ def test_one_dropped_event_fails_case_a(settings, nats_stack, spoil):
         outcome.raise_unless_pass()
 
 
-@pytest.mark.caseA
 def test_one_doubled_event_fails_case_a(settings, nats_stack, spoil):
     """A single event that is stored twice would go unnoticed."""
     case = case_a(settings)
@@ -103,7 +103,6 @@ def test_one_doubled_event_fails_case_a(settings, nats_stack, spoil):
     assert outcome.verdict is Verdict.FAIL
 
 
-@pytest.mark.caseA
 def test_a_stalled_consumer_fails_case_a(settings, nats_stack, spoil):
     """A consumer that stops reading half-way would still look fast on average."""
     case = case_a(settings)
@@ -125,7 +124,6 @@ def test_a_stalled_consumer_fails_case_a(settings, nats_stack, spoil):
     assert {"lag_slope_share", "rate_match"} <= violated(outcome)
 
 
-@pytest.mark.caseA
 def test_a_starved_producer_makes_case_a_invalid(settings, nats_stack, spoil):
     """A producer that could not keep its schedule would be reported as a slow pipeline, or a fast one."""
 
@@ -149,7 +147,6 @@ def test_a_starved_producer_makes_case_a_invalid(settings, nats_stack, spoil):
         outcome.raise_unless_pass()
 
 
-@pytest.mark.caseA
 def test_a_dead_driver_thread_makes_the_run_invalid(settings, nats_stack, spoil):
     """A driver that died would leave a short, clean-looking measurement."""
 
@@ -167,7 +164,6 @@ def test_a_dead_driver_thread_makes_the_run_invalid(settings, nats_stack, spoil)
     assert any("ZeroDivisionError: sabotage" in reason for reason in outcome.report.invalid_reasons)
 
 
-@pytest.mark.caseB
 @pytest.mark.parametrize(
     ("statement", "metric"),
     [
@@ -201,7 +197,6 @@ def test_a_spoiled_table_fails_case_b(settings, full_stack, spoil, statement, me
     assert outcome.verdict is Verdict.FAIL
 
 
-@pytest.mark.caseB
 def test_a_doubled_result_fails_case_b(settings, full_stack, spoil):
     """A result that is published twice would be hidden by the upsert."""
 
@@ -218,7 +213,6 @@ def test_a_doubled_result_fails_case_b(settings, full_stack, spoil):
     assert outcome.account.lost == outcome.account.wrong == 0
 
 
-@pytest.mark.caseB
 def test_a_stalled_database_fails_case_b(settings, full_stack, spoil):
     """A database that hangs from the middle of the run to its end would not show."""
     case = case_b(settings)

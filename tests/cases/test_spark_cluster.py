@@ -15,6 +15,8 @@ from bench.infra.ports import free_ports
 from bench.infra.waiting import wait_until
 from bench.pipeline_c import PipelineC
 
+pytestmark = pytest.mark.infra
+
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 DEPLOY = "org.apache.spark.deploy"
 QUIET = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
@@ -53,7 +55,6 @@ def cluster():
             daemon.close()
 
 
-@pytest.mark.caseC
 def test_case_c_on_two_workers(settings, nats_stack, run, cluster, tmp_path):
     """The job would lean on the driver's process or files, and break on any real cluster."""
     conf = (
