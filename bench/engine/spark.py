@@ -58,7 +58,7 @@ class SparkEngine:
     def _launch(self) -> None:
         leashed, job = self._live()
         argv = [sys.executable, "-m", "spark_jobs.window_aggregate", *self._arguments(job, leashed.folder)]
-        self._pid = leashed.start(argv, self._log, self._environment(job))
+        self._pid = leashed.start(argv, self._log, self._environment(job, leashed.folder))
 
     def _arguments(self, job: EngineJob, folder: Path) -> list[str]:
         settings = self._settings
@@ -84,9 +84,15 @@ class SparkEngine:
             words += ["--tidb-host", job.tidb.host, "--tidb-port", str(job.tidb.port)]
         return words
 
-    def _environment(self, job: EngineJob) -> dict[str, str]:
-        environment = {"PYTHONPATH": str(ROOT), "JETLAG_NATS_USER": job.nats.user}
-        environment["JETLAG_NATS_PASSWORD"] = job.nats.password
+    def _environment(self, job: EngineJob, folder: Path) -> dict[str, str]:
+        environment = {
+            "PYTHONPATH": str(ROOT),
+            "JETLAG_NATS_USER": job.nats.user,
+            "JETLAG_NATS_PASSWORD": job.nats.password,
+            # What Spark leaves when it is killed goes with the leash's folder.
+            "TMPDIR": str(folder),
+            "SPARK_LOCAL_DIRS": str(folder),
+        }
         if job.tidb is not None:
             environment["JETLAG_TIDB_USER"] = job.tidb.user
             environment["JETLAG_TIDB_PASSWORD"] = job.tidb.password

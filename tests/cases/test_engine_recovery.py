@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +43,7 @@ def rerun(settings, run, tmp_path):
 
 def test_spark_killed_in_mid_window_doubles_and_loses_nothing_in_results(settings, nats_stack, engine, rerun):
     """A restart from the checkpoint would publish a window twice, or forget one."""
+    before = set(Path(tempfile.gettempdir()).glob("jetlag-*"))
 
     def crash():
         engine.kill()
@@ -50,6 +53,7 @@ def test_spark_killed_in_mid_window_doubles_and_loses_nothing_in_results(setting
         case_c(settings, "spark"), nats_stack, EngineCase(engine, PipelineC), Intervention(AT_S, crash)
     )
     assert outcome.metrics["output_silence_s_max"] > 1
+    assert set(Path(tempfile.gettempdir()).glob("jetlag-*")) <= before, "a killed Spark left files behind"
 
 
 def test_spark_killed_in_mid_window_doubles_and_loses_nothing_in_tidb(settings, full_stack, engine, rerun):
