@@ -92,6 +92,7 @@ class SparkEngine:
             # What Spark leaves when it is killed goes with the leash's folder.
             "TMPDIR": str(folder),
             "SPARK_LOCAL_DIRS": str(folder),
+            "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}",
         }
         if job.tidb is not None:
             environment["JETLAG_TIDB_USER"] = job.tidb.user
