@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bench.case import Case
-from bench.contract.metric_lines import DbLine, ObsLine
 from bench.contract.names import Durable, durable
-from bench.latency import LatencyRecorder
 from bench.ledger import account_events
 from bench.observer import EventObserver
+from bench.observer_output import ObserverOutput
 from bench.outage import Outage
 from bench.pipeline import (
     Balance,
@@ -20,28 +19,9 @@ from bench.pipeline import (
     no_engine,
     nothing_to_prepare,
 )
-from bench.sampler import Output, OutputState
+from bench.sampler import Output
 from bench.wire.pull import AckPolicy
 from bench.worker import Worker
-
-
-class ObserverOutput:
-    line_type: type[ObsLine] | type[DbLine] = ObsLine
-
-    def __init__(self, observer: EventObserver) -> None:
-        self._observer = observer
-
-    def state(self) -> OutputState:
-        return OutputState(self._observer.received, self._observer.max_seq)
-
-    def recorders(self) -> dict[str, LatencyRecorder]:
-        observer = self._observer
-        return {
-            "warmup": observer.latency.warmup,
-            "measure": observer.latency.measure,
-            "intended_to_stored": observer.to_stored,
-            "stored_to_observed": observer.from_stored,
-        }
 
 
 class PipelineA:
@@ -69,7 +49,7 @@ class PipelineA:
             total=context.case.load.total,
             late_after_s=context.case.late_after_s,
         )
-        self.output: Output = ObserverOutput(self._observer)
+        self.output: Output = ObserverOutput(self._observer, "intended_to_stored")
         self.workers = [Worker("observer", self._observer.run), Worker("producer", self.producer.run)]
 
     def drained(self) -> bool:

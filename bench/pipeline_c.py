@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from bench.case import Case
-from bench.contract.metric_lines import DbLine, ObsLine
 from bench.contract.names import Durable, durable
 from bench.engine.protocol import Engine
 from bench.engine_pipeline import EnginePipeline
-from bench.latency import LatencyRecorder
+from bench.observer_output import ObserverOutput
 from bench.outage import Outage
 from bench.pipeline import Balance, RunContext
 from bench.result_observer import ResultObserver
-from bench.sampler import OutputState
 from bench.window_ledger import account_windows
 from bench.wire.pull import AckPolicy
 from bench.worker import Worker
-
-
-class ResultOutput:
-    line_type: type[ObsLine] | type[DbLine] = ObsLine
-
-    def __init__(self, observer: ResultObserver) -> None:
-        self._observer = observer
-
-    def state(self) -> OutputState:
-        return OutputState(self._observer.received, self._observer.max_seq)
-
-    def recorders(self) -> dict[str, LatencyRecorder]:
-        observer = self._observer
-        return {
-            "warmup": observer.latency.warmup,
-            "measure": observer.latency.measure,
-            "window_end_to_stored": observer.to_stored,
-            "stored_to_observed": observer.from_stored,
-        }
 
 
 class PipelineC(EnginePipeline):
@@ -53,7 +32,7 @@ class PipelineC(EnginePipeline):
             run_id=context.run_id,
             late_after_s=context.case.late_after_s,
         )
-        self.output = ResultOutput(self._observer)
+        self.output = ObserverOutput(self._observer, "window_end_to_stored")
         self.workers = [Worker("observer", self._observer.run), self.watch_worker, self.producer_worker]
 
     def drained(self) -> bool:

@@ -149,7 +149,6 @@ class _Run:
         )
         monitor = ResourceMonitor(stack.services(), self._usage.add, self._pipeline.processes())
         self._watchers = [Worker("sampler", self._sampler.run), Worker("resources", monitor.run)]
-        self._interrupted = False
 
     def go(self, interventions: Interventions) -> Outcome:
         load = self._case.load
@@ -167,7 +166,6 @@ class _Run:
             overdue = interventions.overdue
             interventions.fire_drained()
         except KeyboardInterrupt:
-            self._interrupted = True
             self._stop(workers)
             self._write_interrupted()
             raise
