@@ -12,7 +12,7 @@ setup: ## Make .venv, find Java, build tidb-server once into the cache
 	@$(PYTHON) -m bench.setup
 
 test: setup ## Run every test on embedded services, at smoke size
-	@$(PYTEST) -q --infra=local --profile=smoke -m "not bench"
+	@$(PYTEST) -q --infra=local --profile=smoke --retry-invalid=2 -m "not bench"
 
 bench: setup ## Measure: a short matrix on embedded services, a table and an HTML report
 	@$(PYTEST) -q --infra=local --profile=short --matrix

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import pytest
 
+from bench.attempts import attempt_id, run_until_measured
 from bench.case import Case
 from bench.engine.protocol import Engine, EngineError
 from bench.engine.spark import SparkEngine, SparkSettings
@@ -52,6 +53,8 @@ SELF_EXPLAINING = (EngineError, InfraError, ReportsError, RunFailed)
 #: pytest looks for its ini file above every existing path among its words, so a bare one would mislead it.
 REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(default)s]"
 
+RETRY_HELP = "repeat a run that could not be measured up to N times; a FAIL is never repeated [%(default)s]"
+
 RunCase = Callable[..., Outcome]
 
 
@@ -80,6 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
     add("--trigger-ms", default=None, help="Spark's micro-batch trigger [the job's default]")
     add("--checkpoint", default=None, help="Spark's checkpoint location [a temporary folder]")
+    add("--retry-invalid", default=defaults.retry_invalid, metavar="N", help=RETRY_HELP)
     add("--matrix", action="store_true", help="run the cases one after the other in the roadmap's order")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
@@ -179,20 +183,26 @@ def run(pytestconfig: pytest.Config, settings: Settings) -> RunCase:
         builder: PipelineBuilder | None = None,
         reports_dir: Path | None = None,
         listed: bool = True,
+        retries: int = settings.retry_invalid,
     ) -> Outcome:
-        outcome = run_case(
-            case,
-            stack,
-            run_id=(settings.run_id if listed else None) or new_run_id(case.name),
-            reports_dir=reports_dir or settings.reports_dir,
-            progress=Progress(pytestconfig.stash[SCREEN]),
-            interventions=interventions,
-            builder=builder,
-            settings={"profile": settings.profile.name},
-        )
-        if listed:
-            pytestconfig.stash[OUTCOMES].append(outcome)
-        return outcome
+        run_id = (settings.run_id if listed else None) or new_run_id(case.name)
+
+        def once(attempt: int) -> Outcome:
+            outcome = run_case(
+                case,
+                stack,
+                run_id=attempt_id(run_id, attempt),
+                reports_dir=reports_dir or settings.reports_dir,
+                progress=Progress(pytestconfig.stash[SCREEN]),
+                interventions=interventions,
+                builder=builder,
+                settings={"profile": settings.profile.name},
+            )
+            if listed:
+                pytestconfig.stash[OUTCOMES].append(outcome)
+            return outcome
+
+        return run_until_measured(once, retries)
 
     return go
 

@@ -50,7 +50,7 @@ def _steady(letter: str, variant: str | None, settings: Settings, conservation: 
         load=load,
         transport=Transport(settings.storage, settings.replicas, message_ids),
         gates=(
-            *_validity(tolerance.slip_ms_p99),
+            *_validity(tolerance.slip_ms_p99, tolerance.producer_rate_share),
             *conservation,
             *_pace(tolerance, load.rate_per_s, tolerance.lag_bound_s),
         ),
@@ -71,7 +71,7 @@ def _windowed(letter: str, variant: str, settings: Settings, conservation: list[
         load=load,
         transport=Transport(settings.storage, settings.replicas, settings.message_ids),
         gates=(
-            *_validity(tolerance.engine_slip_ms_p99),
+            *_validity(tolerance.engine_slip_ms_p99, tolerance.producer_rate_share),
             engine_ran,
             *conservation,
             *_pace(tolerance, load.rate_per_s, settings.window_ms / 1000 + tolerance.engine_lag_bound_s),
@@ -95,14 +95,14 @@ def _load(letter: str, settings: Settings, warmup_s: int, measure_s: int) -> Loa
     )
 
 
-def _validity(slip_ms_p99: float) -> list[Gate]:
+def _validity(slip_ms_p99: float, rate_share: float) -> list[Gate]:
     """What must hold for the run to be a measurement at all."""
 
     def need(metric: str, comparison: str, bound: float, why: str) -> Gate:
         return Gate(metric, comparison, bound, why, kind="validity")  # type: ignore[arg-type]
 
     return [
-        need("producer_rate_share", ">=", 0.99, "the producer kept its rate"),
+        need("producer_rate_share", ">=", rate_share, "the producer kept its rate"),
         need("slip_ms_p99", "<=", slip_ms_p99, "the producer kept its schedule"),
         need("publishes_refused", "==", 0, "JetStream took every message"),
         need("publishes_unanswered", "==", 0, "every publish was answered"),

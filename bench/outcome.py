@@ -45,7 +45,7 @@ class Outcome:
         return "unknown" if slope is None else trend_word(slope, self.case.load.rate_per_s)
 
     def latency_ms(self, percentile: str) -> float | None:
-        """"p50", "p99", "max" … of the primary latency."""
+        """Of the primary latency: p50, p99, max …"""
         value = None if self.latency is None else self.latency.summary()[percentile]
         return None if value is None else value / 1000
 

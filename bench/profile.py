@@ -20,6 +20,8 @@ class Tolerance:
     p99_ratio: float
     p99_floor_ms: float
     rate_share: float
+    #: A producer that is behind by the allowed slip at the last sample has sent that much less.
+    producer_rate_share: float
     clock_offset_ms: float
 
 
@@ -46,6 +48,7 @@ _WIDE = Tolerance(
     p99_ratio=10,
     p99_floor_ms=50,
     rate_share=0.9,
+    producer_rate_share=0.92,
     clock_offset_ms=50,
 )
 _STRICT = Tolerance(
@@ -57,6 +60,7 @@ _STRICT = Tolerance(
     p99_ratio=3,
     p99_floor_ms=10,
     rate_share=0.98,
+    producer_rate_share=0.99,
     clock_offset_ms=5,
 )
 _MIDDLE = Tolerance(
@@ -68,6 +72,7 @@ _MIDDLE = Tolerance(
     p99_ratio=4,
     p99_floor_ms=20,
     rate_share=0.95,
+    producer_rate_share=0.98,
     clock_offset_ms=10,
 )
 

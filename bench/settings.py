@@ -49,6 +49,7 @@ class RawOptions:
     window_clock: str = "processing"
     trigger_ms: str | None = None
     spark_conf: Sequence[str] = ()
+    retry_invalid: str = "0"
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Settings:
     windowed_measure_s: int
     trigger_ms: int | None
     spark_conf: tuple[str, ...]
+    retry_invalid: int
 
     def rate_of(self, case: str) -> int:
         return self.rate_per_s if self.rate_per_s is not None else self.profile.rates_per_s[case]
@@ -111,6 +113,7 @@ def check_options(raw: RawOptions) -> Settings:
         windowed_measure_s=profile.windowed_measure_s if measure_s is None else measure_s,
         trigger_ms=None if raw.trigger_ms is None else _whole("--trigger-ms", raw.trigger_ms, 0, 600_000),
         spark_conf=_spark_conf(raw.spark_conf),
+        retry_invalid=_whole("--retry-invalid", raw.retry_invalid, 0, 10),
     )
     _check_size(settings)
     return settings

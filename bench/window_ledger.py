@@ -152,10 +152,7 @@ def _as_expected(rows: TableContent, index: Ints, truth: Truth, known: Flags) ->
     if not size:
         return inside
     flags: Flags = (
-        inside
-        & (rows.count == counts[place])
-        & (rows.sum_value == sums[place])
-        & (rows.seq == last[place])
+        inside & (rows.count == counts[place]) & (rows.sum_value == sums[place]) & (rows.seq == last[place])
     )
     return flags
 

@@ -28,7 +28,7 @@ def rerun(settings, run, tmp_path):
     def go(case, stack, builder, *interventions):
         load = replace(case.load, measure_s=10)
         case = replace(case, load=load, drain_s=120.0, windows=replace(case.windows, clock="event"))
-        outcome = run(case, stack, interventions, builder, reports_dir=tmp_path, listed=False)
+        outcome = run(case, stack, interventions, builder, reports_dir=tmp_path, listed=False, retries=0)
         account = outcome.account
         assert account is not None, outcome.report.invalid_reasons
         assert account.expected == load.total

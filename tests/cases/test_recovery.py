@@ -24,6 +24,16 @@ def long_enough(settings):
     return replace(case, load=replace(case.load, measure_s=10))
 
 
+@pytest.fixture
+def broken_run(run, tmp_path):
+    """Runs a case that something is done to, outside the reports folder and the closing table."""
+
+    def go(case, stack, intervention):
+        return run(case, stack, [intervention], reports_dir=tmp_path, listed=False, retries=0)
+
+    return go
+
+
 def exact(outcome) -> bool:
     account = outcome.account
     spoiled = account.lost, account.duplicates, account.unexpected, account.wrong
@@ -31,7 +41,7 @@ def exact(outcome) -> bool:
 
 
 @pytest.mark.parametrize("how", ["killed", "paused"])
-def test_a_database_gone_for_five_seconds_costs_no_row(long_enough, full_stack, run, tmp_path, how):
+def test_a_database_gone_for_five_seconds_costs_no_row(long_enough, full_stack, broken_run, how):
     """A restart of TiDB would lose or double what was being written."""
     tidb = full_stack.tidb
 
@@ -39,7 +49,7 @@ def test_a_database_gone_for_five_seconds_costs_no_row(long_enough, full_stack, 
         tidb.kill() if how == "killed" else tidb.pause()
         threading.Timer(OUTAGE_S, tidb.restart if how == "killed" else tidb.resume).start()
 
-    outcome = run(long_enough, full_stack, [Intervention(2.5, take_away)], reports_dir=tmp_path, listed=False)
+    outcome = broken_run(long_enough, full_stack, Intervention(2.5, take_away))
     assert exact(outcome), outcome.account
     assert "driver_errors" not in " ".join(outcome.report.invalid_reasons)
     gap_s = outcome.metrics["lag_max"] / long_enough.load.rate_per_s
@@ -62,7 +72,7 @@ _OPEN: dict[str, list] = {}
 
 
 @pytest.mark.parametrize("who", ["writer", "producer"])
-def test_a_cut_nats_connection_costs_no_row(long_enough, full_stack, run, tmp_path, who):
+def test_a_cut_nats_connection_costs_no_row(long_enough, full_stack, broken_run, who):
     """A connection that breaks once would lose what was under way, or send it twice."""
     _OPEN.clear()
     stack = CuttableStack(full_stack.provider, full_stack.nats, full_stack.tidb)
@@ -70,7 +80,7 @@ def test_a_cut_nats_connection_costs_no_row(long_enough, full_stack, run, tmp_pa
     def cut():
         _OPEN[who][-1]._socket.shutdown(socket.SHUT_RDWR)
 
-    outcome = run(long_enough, stack, [Intervention(3.0, cut)], reports_dir=tmp_path, listed=False)
+    outcome = broken_run(long_enough, stack, Intervention(3.0, cut))
     assert exact(outcome), outcome.account
     assert [outage.who for outage in outcome.outages] == [who]
     assert len(_OPEN[who]) == 2

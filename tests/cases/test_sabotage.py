@@ -28,8 +28,8 @@ pytestmark = pytest.mark.sabotage
 def spoil(settings, run, tmp_path):
     """Runs a case with interventions, outside the reports folder and the closing table."""
 
-    def go(case, stack, *interventions, builder=None):
-        return run(case, stack, interventions, builder, reports_dir=tmp_path, listed=False)
+    def go(case, stack, *interventions, builder=None, retries=settings.retry_invalid):
+        return run(case, stack, interventions, builder, reports_dir=tmp_path, listed=False, retries=retries)
 
     return go
 
@@ -92,7 +92,7 @@ def test_one_doubled_event_fails_case_a(settings, nats_stack, spoil):
             super().__init__(context)
 
     def double():
-        event = make_event(run_ids[0], 7, int(time.time() * 1000), case.load.num_keys)
+        event = make_event(run_ids[-1], 7, int(time.time() * 1000), case.load.num_keys)
         subject = events_subject(partition_of(event.key))
         over_nats(nats_stack, lambda js: js.publish(subject, encode_event(event, case.load.payload_bytes)))
 
@@ -100,7 +100,7 @@ def test_one_doubled_event_fails_case_a(settings, nats_stack, spoil):
     assert outcome.account.duplicates == 1
     assert outcome.account.lost == 0
     assert "duplicates" in violated(outcome)
-    assert outcome.verdict is Verdict.FAIL
+    assert outcome.verdict is Verdict.FAIL, outcome.report
 
 
 def test_a_stalled_consumer_fails_case_a(settings, nats_stack, spoil):
@@ -120,7 +120,7 @@ def test_a_stalled_consumer_fails_case_a(settings, nats_stack, spoil):
             self._observer._take = stall
 
     outcome = spoil(replace(case, drain_s=2.0), nats_stack, builder=Stalling)
-    assert outcome.verdict is Verdict.FAIL
+    assert outcome.verdict is Verdict.FAIL, outcome.report
     assert {"lag_slope_share", "rate_match"} <= violated(outcome)
 
 
@@ -140,8 +140,8 @@ def test_a_starved_producer_makes_case_a_invalid(settings, nats_stack, spoil):
         while time.monotonic() < deadline:
             pass
 
-    outcome = spoil(case_a(settings), nats_stack, builder=Starved)
-    assert outcome.verdict is Verdict.INVALID
+    outcome = spoil(case_a(settings), nats_stack, builder=Starved, retries=0)
+    assert outcome.verdict is Verdict.INVALID, outcome.report
     assert any(reason.startswith("slip_ms_p99") for reason in outcome.report.invalid_reasons)
     with pytest.raises(RunInvalid, match="schedule"):
         outcome.raise_unless_pass()
@@ -159,8 +159,8 @@ def test_a_dead_driver_thread_makes_the_run_invalid(settings, nats_stack, spoil)
 
             self._observer._take = die
 
-    outcome = spoil(case_a(settings), nats_stack, builder=Dying)
-    assert outcome.verdict is Verdict.INVALID
+    outcome = spoil(case_a(settings), nats_stack, builder=Dying, retries=0)
+    assert outcome.verdict is Verdict.INVALID, outcome.report
     assert any("ZeroDivisionError: sabotage" in reason for reason in outcome.report.invalid_reasons)
 
 
@@ -186,15 +186,15 @@ def test_a_spoiled_table_fails_case_b(settings, full_stack, spoil, statement, me
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT run_id FROM {TABLE} ORDER BY db_insert_ts DESC LIMIT 1")
             run_ids.append(cursor.fetchone()[0])
-            assert cursor.execute(statement.format(table=TABLE), (run_ids[0],)) == 1
+            assert cursor.execute(statement.format(table=TABLE), (run_ids[-1],)) == 1
         connection.commit()
         connection.close()
 
     outcome = spoil(case_b(settings), full_stack, Intervention("drained", tamper))
-    assert run_ids == [outcome.run_id]
+    assert run_ids[-1] == outcome.run_id
     assert violated(outcome) == {metric}
     assert getattr(outcome.account, metric) == 1
-    assert outcome.verdict is Verdict.FAIL
+    assert outcome.verdict is Verdict.FAIL, outcome.report
 
 
 def test_a_doubled_result_fails_case_b(settings, full_stack, spoil):
@@ -223,7 +223,7 @@ def test_a_stalled_database_fails_case_b(settings, full_stack, spoil):
         threading.Timer(case.load.measure_s + 1.0, tidb.resume).start()
 
     outcome = spoil(case, full_stack, Intervention(case.load.warmup_s + 1.0, stall))
-    assert outcome.verdict is Verdict.FAIL
+    assert outcome.verdict is Verdict.FAIL, outcome.report
     assert violated(outcome) & {"lag_max", "lag_slope_share", "rate_match"}
     assert outcome.account.lost == 0
 

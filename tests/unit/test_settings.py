@@ -28,6 +28,7 @@ RANGES = {
     "partitions": (1, 16),
     "seed": (0, 2**63 - 1),
     "window_ms": (500, 3_600_000),
+    "retry_invalid": (0, 10),
 }
 CHOICES = {
     "profile": tuple(PROFILES),
