@@ -86,7 +86,7 @@ class PipelineB:
             (intended_ns + context.clock.epoch_offset_ns) // 1_000_000,
             num_keys=context.case.load.num_keys,
             hidden_duplicates=self._writer.hidden_duplicates(self.producer.sent),
-            malformed=self._writer.malformed + self._writer.foreign,
+            malformed=self._writer.stray,
             late_after_ms=context.case.late_after_s * 1000,
             redelivered=self._writer.redelivered,
         )
@@ -105,8 +105,7 @@ class PipelineB:
                     "redelivered": self._writer.redelivered,
                     "committed": self._writer.committed,
                     "rows_already_in_table": self._writer.db_had,
-                    "malformed": self._writer.malformed,
-                    "foreign": self._writer.foreign,
+                    "stray": self._writer.stray,
                 },
                 "validator": {
                     "polls": self._validator.state.polls,

@@ -141,7 +141,7 @@ class PipelineD(TablePipeline):
         writer = self._writer
         return self.balance_of_table(
             hidden_duplicates=writer.hidden_duplicates(writer.distinct),
-            stray=writer.malformed + writer.foreign,
+            stray=writer.stray,
             redelivered=writer.redelivered,
             hops={"window_end_to_committed": writer.commit_latency.total},
             details={"writer": {"received": writer.received, "rows_already_in_table": writer.db_had}},

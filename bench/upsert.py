@@ -1,11 +1,12 @@
-"""Upserts into bench.window_results over one connection that is made anew when it breaks."""
+"""Upserts into bench.window_results over a connection that is made anew when it breaks."""
 
 from __future__ import annotations
 
 import re
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,50 +20,88 @@ from bench.database import CONNECTION_ERRORS
 
 GIVE_UP_AFTER_S = 60.0
 RETRY_AFTER_S = 0.2
+#: A database that hangs is given up and connected to again; shorter than what its own stalls take would
+#: send batches twice.
+ANSWER_WITHIN_S = 10.0
+_HEAD = f"INSERT INTO {TABLE} {COLUMNS} VALUES ".encode()
+_TAIL = f" {ON_DUPLICATE}".encode()
 _DUPLICATES = re.compile(r"Duplicates: (\d+)")
 
 
 class Upserter:
-    """Commits rows; a batch whose fate is unknown is sent again, which the primary key makes harmless."""
+    """One connection with one batch under way; a batch whose fate is unknown is sent again, which the
+    primary key makes harmless."""
 
     def __init__(self, connect: Callable[[], DatabaseConnection]) -> None:
         self._connect = connect
         self._connection: DatabaseConnection | None = connect()
-        self.retries = 0
+        self._sql = b""
+        self._count = 0
+        self._begun_at = 0.0
+        self._trouble: Exception | None = None
 
-    def commit(
-        self,
-        rows: list[str],
-        stop: threading.Event,
-        on_trouble: Callable[[Exception], None],
-        meanwhile: Callable[[], None] | None = None,
-    ) -> int:
-        """Upsert and commit `rows` (see `row_text`); returns how many were new to the table.
+    @property
+    def busy(self) -> bool:
+        return bool(self._sql)
 
-        `meanwhile` is called while the database works on the statement; it must not raise.
-        """
-        sql = f"INSERT INTO {TABLE} {COLUMNS} VALUES {','.join(rows)} {ON_DUPLICATE}"
+    def begin(self, rows: list[bytes]) -> None:
+        """Send rows (see `row_text`) and their COMMIT; the answers are for `finish` to read."""
+        self._sql, self._count = statement(rows), len(rows)
+        self._begun_at = time.monotonic()
+        self._send()
+
+    def answered(self) -> bool:
+        """Whether `finish` would not wait: an answer is there, or none will come."""
+        overdue = time.monotonic() - self._begun_at > ANSWER_WITHIN_S
+        return self._trouble is not None or overdue or readable([self.fileno()], 0.0)
+
+    def fileno(self) -> int:
+        """What to wait on; -1 if there is no connection at the moment."""
+        sock = getattr(self._connection, "_sock", None)
+        return -1 if sock is None or self._trouble is not None else int(sock.fileno())
+
+    def finish(self, stop: threading.Event, on_trouble: Callable[[Exception], None]) -> int:
+        """How many of the rows were new to the table; tries again for a while if that cannot be known."""
         deadline = time.monotonic() + GIVE_UP_AFTER_S
         while True:
-            try:
-                return self._commit_once(sql, len(rows), meanwhile)
-            except CONNECTION_ERRORS as error:
-                self.close()
-                self.retries += 1
-                on_trouble(error)
-                if time.monotonic() > deadline or stop.wait(RETRY_AFTER_S):
-                    raise
+            inserted = self._answer() if self._trouble is None else None
+            if inserted is not None:
+                self._sql = b""
+                return inserted
+            trouble, self._trouble = self._trouble, None
+            assert trouble is not None
+            self.close()
+            on_trouble(trouble)
+            if time.monotonic() > deadline or stop.wait(RETRY_AFTER_S):
+                raise trouble
+            self._send()
 
-    def _commit_once(self, sql: str, count: int, meanwhile: Callable[[], None] | None) -> int:
-        connection = self._connection = self._connection or self._connect()
-        if meanwhile is None:
-            with connection.cursor() as cursor:
-                affected = cursor.execute(sql)
-                outcome = getattr(cursor, "_result", None)
-            connection.commit()
-        else:
-            affected, outcome = _pipelined(connection, sql, meanwhile)
-        return _inserted(count, affected, _text(getattr(outcome, "message", b"")))
+    def _send(self) -> None:
+        """The statement and its COMMIT together: the server never waits for us in between.
+
+        A statement that fails leaves nothing to commit. PyMySQL has no public way to do that; its version is
+        pinned, and the tests against TiDB would tell.
+        """
+        try:
+            self._connection = self._connection or self._connect()
+            wire: Any = self._connection
+            wire._execute_command(COMMAND.COM_QUERY, self._sql)
+            wire._execute_command(COMMAND.COM_QUERY, b"COMMIT")
+        except CONNECTION_ERRORS as error:
+            self._trouble = error
+
+    def _answer(self) -> int | None:
+        wire: Any = self._connection
+        try:
+            if not readable([self.fileno()], max(0.0, self._begun_at + ANSWER_WITHIN_S - time.monotonic())):
+                raise TimeoutError(f"no answer within {ANSWER_WITHIN_S:g} s")
+            affected, message = int(wire._read_query_result()), _text(wire._result.message)
+            wire._next_seq_id = 1  # packets of an answer are numbered from 1: a second answer starts over
+            wire._read_query_result()
+        except CONNECTION_ERRORS as error:
+            self._trouble = error
+            return None
+        return _inserted(self._count, affected, message)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -72,39 +111,34 @@ class Upserter:
             self._connection = None
 
 
-def _pipelined(
-    connection: DatabaseConnection, sql: str, meanwhile: Callable[[], None]
-) -> tuple[int, object | None]:
-    """Send the statement and its COMMIT together, and read both answers after `meanwhile`.
-
-    The server never waits for us in between, nor we for it. A statement that fails leaves nothing to commit.
-    PyMySQL has no public way to do that; its version is pinned, and the tests against TiDB would tell.
-    """
-    wire: Any = connection
-    wire._execute_command(COMMAND.COM_QUERY, sql.encode(connection.encoding))
-    wire._execute_command(COMMAND.COM_QUERY, b"COMMIT")
-    meanwhile()
-    affected, outcome = int(wire._read_query_result()), wire._result
-    wire._next_seq_id = 1  # packets of an answer are numbered from 1: a second answer starts over
-    wire._read_query_result()
-    return affected, outcome
+def readable(files: Sequence[int], timeout_s: float) -> bool:
+    """Whether one of the files has something to read within the time; -1 counts for none."""
+    poll = select.poll()
+    for file in files:
+        if file >= 0:
+            poll.register(file, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
 
 
-def row_text(variant: str, result: Result) -> str:
+def statement(rows: list[bytes]) -> bytes:
+    """One upsert of all rows; UTF-8, as every connection of ours speaks."""
+    return _HEAD + b",".join(rows) + _TAIL
+
+
+def row_text(variant: str, result: Result) -> bytes:
     """The row as the text of one VALUES group."""
     numbers = (result.window_end_ms, result.count, result.sum_value, result.seq, result.producer_ts_ms)
     return row_start(variant, result.run_id) + row_end(result.key, *numbers)
 
 
-def row_start(variant: str, run_id: str) -> str:
+def row_start(variant: str, run_id: str) -> bytes:
     """What all rows of a run begin with."""
-    return f"('{variant}','{escape_string(run_id)}','"
+    return f"('{variant}','{escape_string(run_id)}','".encode()
 
 
-def row_end(key: str, window_end_ms: int, count: int, sum_value: int, seq: int, producer_ts_ms: int) -> str:
-    # Letters and digits need no escaping, and escaping costs as much as all the rest of the row.
-    name = key if key.isalnum() else escape_string(key)
-    return f"{name}',{window_end_ms},{count},{sum_value},{seq},{producer_ts_ms})"
+def row_end(key: str, window_end_ms: int, count: int, sum_value: int, seq: int, producer_ts_ms: int) -> bytes:
+    name = escape_string(key)
+    return f"{name}',{window_end_ms},{count},{sum_value},{seq},{producer_ts_ms})".encode()
 
 
 def _inserted(count: int, affected: int, message: str) -> int:

@@ -1,8 +1,9 @@
 """The database validator: what TiDB holds of this run, polled while it runs and read whole at its end.
 
-A poll reads only rows newer than the last one, through the index by_insert_time: its cost does not
-grow with the table. A row that became visible later than its timestamp says (a commit that hung)
-can escape a poll; it cannot escape the final read, from which the run's figures are made.
+A poll reads only what is new and the last moments before, through the index by_insert_time: its cost does not
+grow with the table. The last moments again, because of two connections the one that began first may commit
+last. A row that became visible later still (a commit that hung) can escape a poll; it cannot escape the final
+read, from which the run's figures are made.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from bench.result_table import ResultRow, TableContent
 
 _EPOCH_US = "CAST(UNIX_TIMESTAMP(db_insert_ts) * 1000000 AS SIGNED)"
 
-#: New rows by their latency in ms, so that a poll returns hundreds of rows and not tens of thousands.
+#: Commits may overtake each other by this much without escaping the polls.
+OVERLAP_US = 1_000_000
+
+#: By statement (its rows have one timestamp) and by latency in ms, so that a poll returns hundreds of rows
+#: and not tens of thousands.
 _POLL = f"""
-SELECT {_EPOCH_US} DIV 1000 - window_end_ms AS latency_ms, COUNT(*), MAX(seq), MAX({_EPOCH_US})
+SELECT {_EPOCH_US} AS inserted_us, {_EPOCH_US} DIV 1000 - window_end_ms AS latency_ms, COUNT(*), MAX(seq)
 FROM {TABLE} USE INDEX (by_insert_time)
 WHERE variant = %s AND run_id = %s AND db_insert_ts > FROM_UNIXTIME(%s)
-GROUP BY latency_ms
+GROUP BY inserted_us, latency_ms
 """
 
 _ALL = f"""
@@ -55,6 +60,8 @@ class Validator:
         self._connect = connect
         self._scope = (variant, run_id)
         self._newest_us = 0
+        #: Rows by timestamp and latency that the last poll saw: of these only more are news.
+        self._counted: dict[tuple[int, int], int] = {}
         self._wanted = threading.Event()
         self._wanted.set()  # the first poll connects and makes the plan: before anything waits for it
         self._done = threading.Event()
@@ -89,16 +96,22 @@ class Validator:
             self._connection = self._connect()
         with self._connection.cursor() as cursor:
             # A decimal of six places: a quotient of SQL has four, and rows in between would count twice.
-            newest_s = Decimal(self._newest_us).scaleb(-6)
-            cursor.execute(_POLL, (*self._scope, newest_s))
+            since_s = Decimal(max(0, self._newest_us - OVERLAP_US)).scaleb(-6)
+            cursor.execute(_POLL, (*self._scope, since_s))
             groups = cursor.fetchall()
         self._connection.commit()  # the next poll must read a new snapshot
         state = self.state
-        for latency_ms, count, max_seq, newest_us in groups:
-            state.latency.record(np.full(count, latency_ms * 1000, np.int64))
-            state.rows += count
+        counted, self._counted = self._counted, {}
+        latencies_ms: list[int] = []
+        fresh: list[int] = []
+        for inserted_us, latency_ms, count, max_seq in groups:
+            self._counted[inserted_us, latency_ms] = count
+            latencies_ms.append(latency_ms)
+            fresh.append(max(0, count - counted.get((inserted_us, latency_ms), 0)))
             state.max_seq = max(state.max_seq, max_seq)
-            self._newest_us = max(self._newest_us, newest_us)
+            self._newest_us = max(self._newest_us, inserted_us)
+        state.rows += sum(fresh)
+        state.latency.record(np.repeat(np.array(latencies_ms, np.int64) * 1000, fresh))
         state.polls += 1
 
     def _close(self) -> None:

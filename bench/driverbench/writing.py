@@ -11,7 +11,7 @@ import psutil
 
 from bench.clock import RunClock
 from bench.contract.result import mock_result
-from bench.contract.table import COLUMNS, ON_DUPLICATE, TABLE
+from bench.contract.table import TABLE
 from bench.database import connect
 from bench.driverbench.broker import STREAM, Broker
 from bench.driverbench.errors import TurnFailed
@@ -20,7 +20,7 @@ from bench.driverbench.stopwatch import Stopwatch
 from bench.infra.endpoint import TidbEndpoint
 from bench.infra.local_tidb import LocalTidb
 from bench.phases import Phases
-from bench.upsert import row_text
+from bench.upsert import row_text, statement
 from bench.worker import Worker
 from bench.writer import Writer, WriterSettings
 
@@ -92,8 +92,7 @@ def insert(sink: Sink, rows: int) -> Spent:
     now_ms = time.time_ns() // 1_000_000
     texts = [row_text("mock", mock_result(RUN_ID, seq, now_ms, rows)) for seq in range(1, rows + 1)]
     statements = [
-        f"INSERT INTO {TABLE} {COLUMNS} VALUES {','.join(texts[first : first + BATCH_ROWS])} {ON_DUPLICATE}"
-        for first in range(0, rows, BATCH_ROWS)
+        statement(texts[first : first + BATCH_ROWS]).decode() for first in range(0, rows, BATCH_ROWS)
     ]
     connection = connect(sink.endpoint)
     try:
@@ -101,8 +100,8 @@ def insert(sink: Sink, rows: int) -> Spent:
             cursor.execute(statements[0])
             connection.commit()
             watch = Stopwatch(sink.cpu_s)
-            for statement in statements[1:]:
-                cursor.execute(statement)
+            for one in statements[1:]:
+                cursor.execute(one)
                 connection.commit()
             watch.stop()
     finally:

@@ -36,7 +36,7 @@ class Table:
         while self.rows < last:
             seqs = range(self.rows + 1, min(self.rows + BATCH, last) + 1)
             results = [mock_result(self.run_id, seq, self._epoch_ms + seq, NUM_KEYS) for seq in seqs]
-            values = ",".join(row_text(variant, result) for result in results)
+            values = b",".join(row_text(variant, result) for result in results).decode()
             with self.connection.cursor() as cursor:
                 cursor.execute(f"INSERT INTO {TABLE} {COLUMNS} VALUES {values}")
             self.connection.commit()

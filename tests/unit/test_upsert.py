@@ -10,6 +10,7 @@ import pymysql
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pymysql.constants import COMMAND
 
 from bench import upsert
 from bench.contract.result import Result
@@ -53,7 +54,7 @@ bigints = st.integers(-(2**63), 2**63 - 1)
 @example("%s {0} \0\x1a\r\n\"'`", 0)
 def test_a_hostile_key_stays_a_key(key: str, number: int) -> None:
     """If this fails, a key out of a message becomes part of the statement."""
-    text = row_text("spark", Result("run-1", key, number, 2, 3, 4, 5))
+    text = row_text("spark", Result("run-1", key, number, 2, 3, 4, 5)).decode()
     first, second = _LITERAL.match(text, 1), _LITERAL.match(text, len("('spark',"))
     assert first is not None
     assert first[1] == "spark"
@@ -69,37 +70,36 @@ def test_a_hostile_key_stays_a_key(key: str, number: int) -> None:
 # -- the connection ------------------------------------------------------------------
 
 
+def committed(upserter: Upserter, rows: list[bytes], stop: threading.Event, on_trouble) -> int:
+    upserter.begin(rows)
+    return upserter.finish(stop, on_trouble)
+
+
 class Database:
-    """A connection and its cursor: fails as told, then answers."""
+    """A connection: fails as told, then answers."""
 
     def __init__(self, failures: list[Exception], affected: int = 2, message: bytes = b"") -> None:
         self._failures = failures
         self._affected = affected
         self._result = SimpleNamespace(message=message)
-        self.statements: list[str] = []
+        self.statements: list[bytes] = []
         self.commits = self.opened = self.closed = 0
 
     def connect(self) -> Database:
         self.opened += 1
         return self
 
-    def cursor(self) -> Database:
-        return self
-
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def execute(self, sql: str) -> int:
+    def _execute_command(self, command: int, sql: bytes) -> None:
+        assert command == COMMAND.COM_QUERY
+        if sql == b"COMMIT":
+            self.commits += 1
+            return
         self.statements.append(sql)
         if self._failures:
             raise self._failures.pop(0)
-        return self._affected
 
-    def commit(self) -> None:
-        self.commits += 1
+    def _read_query_result(self) -> int:
+        return self._affected
 
     def close(self) -> None:
         self.closed += 1
@@ -109,6 +109,7 @@ class Database:
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upsert, "RETRY_AFTER_S", 0.0)
+    monkeypatch.setattr(upsert, "readable", lambda _files, _timeout_s: True)
 
 
 def test_one_statement_a_batch() -> None:
@@ -116,10 +117,11 @@ def test_one_statement_a_batch() -> None:
     database = Database([], affected=4, message=b"Records: 3  Duplicates: 1  Warnings: 0")
     rows = [row_text("mock", Result("run", f"k{i}", i, 1, 1, i, i)) for i in range(3)]
     upserter = Upserter(database.connect)
-    assert upserter.commit(rows, threading.Event(), lambda _error: None) == 2
+    assert committed(upserter, rows, threading.Event(), lambda _error: None) == 2
     [sql] = database.statements
-    assert sql.startswith(f"INSERT INTO bench.window_results {COLUMNS} VALUES ({rows[0][1:]},{rows[1]},")
-    assert " ON DUPLICATE KEY UPDATE " in sql
+    head = f"INSERT INTO bench.window_results {COLUMNS} VALUES ".encode()
+    assert sql.startswith(head + rows[0] + b"," + rows[1] + b",")
+    assert b" ON DUPLICATE KEY UPDATE " in sql
     assert database.commits == 1
 
 
@@ -129,9 +131,8 @@ def test_a_broken_connection_is_made_anew_and_the_batch_sent_again() -> None:
     database = Database(list(failures), affected=1)
     upserter = Upserter(database.connect)
     troubles: list[Exception] = []
-    assert upserter.commit(["(1)"], threading.Event(), troubles.append) == 1
+    assert committed(upserter, [b"(1)"], threading.Event(), troubles.append) == 1
     assert troubles == failures
-    assert upserter.retries == 2
     assert (database.opened, database.closed, database.commits) == (3, 2, 1)
     assert len(set(database.statements)) == 1
     assert len(database.statements) == 3
@@ -142,7 +143,7 @@ def test_a_refused_statement_is_not_sent_again() -> None:
     database = Database([pymysql.err.DataError(1406, "Data too long")])
     upserter = Upserter(database.connect)
     with pytest.raises(pymysql.err.DataError):
-        upserter.commit(["(1)"], threading.Event(), lambda _error: None)
+        committed(upserter, [b"(1)"], threading.Event(), lambda _error: None)
     assert len(database.statements) == 1
 
 
@@ -153,11 +154,11 @@ def test_trying_ends_with_a_stop_or_with_time(monkeypatch: pytest.MonkeyPatch) -
     stop.set()
     database = Database([gone] * 100)
     with pytest.raises(pymysql.err.OperationalError):
-        Upserter(database.connect).commit(["(1)"], stop, lambda _error: None)
+        committed(Upserter(database.connect), [b"(1)"], stop, lambda _error: None)
     assert len(database.statements) == 1
     monkeypatch.setattr(upsert, "GIVE_UP_AFTER_S", -1.0)
     with pytest.raises(pymysql.err.OperationalError):
-        Upserter(database.connect).commit(["(1)"], threading.Event(), lambda _error: None)
+        committed(Upserter(database.connect), [b"(1)"], threading.Event(), lambda _error: None)
     assert len(database.statements) == 2
 
 

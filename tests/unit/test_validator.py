@@ -8,7 +8,7 @@ from decimal import Decimal
 import pymysql
 import pytest
 
-from bench.validator import Validator
+from bench.validator import OVERLAP_US, Validator
 from bench.worker import Worker
 
 
@@ -59,9 +59,9 @@ def polled(database: Database, polls: int) -> Validator:
 def test_polls_add_up() -> None:
     """If this fails, the DB line shows one poll's rows and not the run's."""
     database = Database(
-        [(12, 300, 900, 1_700_000_000_000_001), (13, 200, 800, 1_700_000_000_500_000)],
+        [(1_700_000_000_000_001, 12, 300, 900), (1_700_000_000_500_000, 13, 200, 800)],
         [],
-        [(2, 5, 850, 1_700_000_001_000_000)],
+        [(1_700_000_001_000_000, 2, 5, 850)],
     )
     state = polled(database, 3).state
     assert (state.rows, state.max_seq, state.polls) == (505, 900, 3)
@@ -70,15 +70,29 @@ def test_polls_add_up() -> None:
     assert database.commits == 3, "without a commit the next poll reads the same snapshot"
 
 
-def test_a_poll_asks_for_what_is_newer_to_the_microsecond() -> None:
+def test_a_poll_asks_for_what_is_newer_and_the_last_moments_again() -> None:
     """If this fails, rows around the newest one are counted twice or never."""
     newest_us = 1_700_000_000_123_456
-    database = Database([(1, 1, 1, newest_us - 7), (2, 1, 2, newest_us)], [(1, 1, 3, newest_us - 1)])
+    database = Database([(newest_us - 7, 1, 1, 1), (newest_us, 2, 1, 2)], [(newest_us - 1, 1, 1, 3)])
     polled(database, 3)
     assert [parameters[:2] for parameters in database.asked] == [("mock", "run")] * 3
     asked = [parameters[2] for parameters in database.asked]
-    assert asked == [0, Decimal("1700000000.123456"), Decimal("1700000000.123456")]
+    since = Decimal(newest_us - OVERLAP_US).scaleb(-6)
+    assert asked == [0, since, since]
     assert all(isinstance(when, Decimal) for when in asked)
+
+
+def test_rows_that_two_polls_read_count_once() -> None:
+    """If this fails, the overlap doubles rows, or a batch overtaken by another is never counted."""
+    now = 1_700_000_000_000_000
+    database = Database(
+        [(now, 5, 100, 100)],
+        [(now - 9, 6, 50, 60), (now, 5, 100, 100), (now, 7, 3, 90)],  # begun before, committed after
+        [(now - 9, 6, 50, 60), (now, 5, 102, 110), (now, 7, 3, 90)],
+    )
+    validator = polled(database, 3)
+    assert (validator.state.rows, validator.state.max_seq) == (155, 110)
+    assert validator.state.latency.total.count == 155
 
 
 def running(database: Database) -> tuple[Validator, Worker]:
@@ -91,7 +105,7 @@ def running(database: Database) -> tuple[Validator, Worker]:
 def test_a_database_that_is_gone_leaves_the_last_state_standing() -> None:
     """If this fails, a restart of TiDB ends the validator, or what it had counted is lost."""
     gone = pymysql.err.OperationalError(2013, "Lost connection")
-    database = Database([(1, 10, 10, 5)], gone, [(1, 3, 13, 6)])
+    database = Database([(5, 1, 10, 10)], gone, [(5, 1, 10, 10), (6, 1, 3, 13)])
     validator, worker = running(database)
     while validator.state.polls + validator.failed_polls < 3:
         assert worker.alive
