@@ -62,7 +62,7 @@ class EnginePipeline(ABC):
         self.producer = make_producer(context, event_frames(context, inbox), inbox)
         self.watch = EngineWatch(engine, context.files)
         self.watch_worker = Worker("engine", self.watch.run)
-        self.producer_worker = Worker("producer", self.producer.run)
+        self.producer_worker = Worker("producer", self.producer.run, urgent=True)
 
     def processes(self) -> Mapping[str, Callable[[], list[int]]]:
         return {self.variant: self.engine.pids}

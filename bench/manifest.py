@@ -15,8 +15,10 @@ import psutil
 
 from bench.case import CASE_VERSION, Case
 from bench.infra.service import Service
-from bench.producer import ACK_WINDOW, TICK_S
+from bench.producer import TICK_S, ack_window
+from bench.schedule import ConstantRate
 from bench.stream_admin import ACK_WAIT_S, MAX_ACK_PENDING
+from bench.worker import may_raise_priority
 from bench.writer import WriterSettings
 
 _LIBRARIES = ("nats-py", "numpy", "pymysql", "pyspark", "pyarrow", "hdrhistogram", "orjson", "pytest")
@@ -38,7 +40,7 @@ def make_manifest(
         "transport": asdict(case.transport),
         "windows": None if case.windows is None else asdict(case.windows),
         "engine": dict(engine) if engine else None,
-        "drivers": _drivers(),
+        "drivers": _drivers(case.load.rate_per_s),
         "settings": dict(settings),
         "infra": provider,
         "services": {
@@ -56,12 +58,13 @@ def make_manifest(
     }
 
 
-def _drivers() -> dict[str, Any]:
+def _drivers(rate_per_s: int) -> dict[str, Any]:
     """How the harness itself sends, reads and writes."""
     return {
-        "producer": {"tick_ms": TICK_S * 1000, "ack_window": ACK_WINDOW},
+        "producer": {"tick_ms": TICK_S * 1000, "ack_window": ack_window(ConstantRate(0, rate_per_s))},
         "consumers": {"ack_wait_s": ACK_WAIT_S, "max_ack_pending": MAX_ACK_PENDING},
         "writer": asdict(WriterSettings()),
+        "priority_raised": may_raise_priority(),
         # JetStream writes to disk at once but syncs this seldom: a machine that crashes can lose
         # acknowledged messages, whatever the number of its processes that survive.
         "jetstream_sync_interval": "server default (2m)",

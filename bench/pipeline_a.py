@@ -50,7 +50,10 @@ class PipelineA:
             late_after_s=context.case.late_after_s,
         )
         self.output: Output = ObserverOutput(self._observer, "intended_to_stored")
-        self.workers = [Worker("observer", self._observer.run), Worker("producer", self.producer.run)]
+        self.workers = [
+            Worker("observer", self._observer.run, urgent=True),
+            Worker("producer", self.producer.run, urgent=True),
+        ]
 
     def drained(self) -> bool:
         return self._observer.ledger.seen >= self.producer.acked

@@ -63,7 +63,7 @@ class PipelineB:
         self.workers = [
             Worker("validator", self._validator.run),
             Worker("writer", self._writer.run),
-            Worker("producer", self.producer.run),
+            Worker("producer", self.producer.run, urgent=True),
         ]
 
     def drained(self) -> bool:

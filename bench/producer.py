@@ -34,6 +34,9 @@ BEHIND_S = 0.01
 BUILD_AHEAD_NS = 50_000_000
 #: Frames published and not yet answered: bounds what must be published again after a reconnect.
 ACK_WINDOW = 8192
+#: … and with a schedule what is due in this time: a server that pauses for less must not make us wait, or its
+#: pause would show as our slip and not as its latency.
+ACK_WINDOW_S = 2
 #: Behind the schedule, at least this many are sent at a time: to fill every gap would mean tiny bursts.
 _REFILL = ACK_WINDOW // 4
 RECONNECT_S = 30.0
@@ -41,6 +44,13 @@ ANSWER_TIMEOUT_S = 10.0
 RETRY_AFTER_S = 0.2
 #: No stream listens (a leader is being elected, a server restarts): worth another try.
 _PASSING_NACKS = (503,)
+
+
+def ack_window(schedule: Schedule) -> int:
+    """How many messages may be unanswered at a time."""
+    return (
+        ACK_WINDOW if isinstance(schedule, Unpaced) else max(ACK_WINDOW, ACK_WINDOW_S * schedule.rate_per_s)
+    )
 
 
 class Producer:
@@ -63,6 +73,7 @@ class Producer:
         self._connect = connect
         self._frames = frames
         self._schedule = schedule
+        self._ack_window = ack_window(schedule)
         self._clock = clock
         self._run_id = run_id
         self.total = total
@@ -137,7 +148,7 @@ class Producer:
             self._publish_unanswered()
             self._must_republish = False
         due = min(self._schedule.due(self._clock.now_ns()), self.total)
-        allowed = self.settled + ACK_WINDOW
+        allowed = self.settled + self._ack_window
         if due <= allowed or allowed - self.sent >= _REFILL:
             self._send_up_to(min(due, allowed))
         self._beat()

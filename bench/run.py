@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +73,7 @@ def run_case(
         )
         files.write_json("manifest.json", manifest)
         pulse_consumer = _make_streams(case, stack, run_id, builder)
-        with builder.prepared(case, run_id, stack, files.folder), _short_switch_interval():
+        with builder.prepared(case, run_id, stack, files.folder), _steady_interpreter():
             run = _Run(case, stack, run_id, clock, files, progress, builder, pulse_consumer)
             outcome = run.go(Interventions(interventions))
         manifest["clock_offset_ms"] = outcome.metrics.get("clock_offset_ms")
@@ -106,12 +107,16 @@ def _start_ns(case: Case, clock: RunClock) -> int:
 
 
 @contextmanager
-def _short_switch_interval() -> Iterator[None]:
+def _steady_interpreter() -> Iterator[None]:
+    """Threads hand over often, and no garbage collection walks all of pytest's objects in between."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.collect()
+    gc.freeze()
     try:
         yield
     finally:
+        gc.unfreeze()
         sys.setswitchinterval(before)
 
 

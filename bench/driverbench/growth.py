@@ -76,7 +76,10 @@ def measure(broker: Broker, step: Step, seconds: float) -> Growth:
         schedule = ConstantRate(clock.now_ns() + _HEAD_START_NS, step.rate_per_s)
         observer = make_observer(broker, consumer, load, schedule, clock)
         producer = make_producer(broker, load, schedule, clock, mock=False)
-        workers = [Worker("observer", observer.run), Worker("producer", producer.run)]
+        workers = [
+            Worker("observer", observer.run, urgent=True),
+            Worker("producer", producer.run, urgent=True),
+        ]
         watch = Stopwatch(broker.cpu_s)
         for worker in workers:
             worker.start()

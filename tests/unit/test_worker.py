@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
 import pytest
 
-from bench.worker import StopRequested, Worker
+from bench.worker import URGENT_NICENESS, Worker, may_raise_priority
 
 PATIENCE_S = 10.0
 
@@ -42,20 +43,23 @@ def test_even_an_exit_is_kept() -> None:
         worker.check()
 
 
-def test_a_requested_stop_is_no_error() -> None:
-    """If this fails, every orderly end makes the run invalid."""
+def test_only_an_urgent_worker_asks_for_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, the sampler competes with the drivers, or a user without the privilege cannot run."""
+    asked: list[tuple[int, int]] = []
 
-    def work(stop: threading.Event) -> None:
-        stop.wait(PATIENCE_S)
-        raise StopRequested
+    def refuse(_which: int, thread: int, niceness: int) -> None:
+        asked.append((thread, niceness))
+        raise PermissionError
 
-    worker = Worker("obedient", work)
-    worker.start()
-    worker.check()
-    assert worker.alive
-    assert worker.join(PATIENCE_S)
-    worker.check()
-    assert worker.error is None
+    monkeypatch.setattr(os, "setpriority", refuse)
+    for urgent in (False, True):
+        threads: list[int] = []
+        worker = Worker("one", lambda _stop, ids=threads: ids.append(threading.get_native_id()), urgent)
+        worker.start()
+        assert worker.join(PATIENCE_S)
+        worker.check()
+        assert asked == ([(threads[0], URGENT_NICENESS)] if urgent else [])
+    assert not may_raise_priority()
 
 
 def test_a_thread_that_does_not_stop_is_told() -> None:
