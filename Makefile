@@ -3,7 +3,7 @@ PYTHON ?= python3
 PYTEST := .venv/bin/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bench bench-driver lint types check clean
+.PHONY: help setup test bench bench-driver bench-spark lint types check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ bench: setup ## Measure: a short matrix on embedded services, a table and an HTM
 bench-driver: ## Measure the driver itself against nats bench (builds the nats CLI once)
 	@$(PYTHON) -m bench.setup --with nats
 	@.venv/bin/python -m bench.driverbench $(DRIVER_ARGS)
+
+bench-spark: setup ## Measure Spark: over files, through JetStream, and what it sustains
+	@.venv/bin/python -m bench.sparkbench $(SPARK_ARGS)
 
 lint: ## Check the style (ruff)
 	@.venv/bin/ruff check --quiet .

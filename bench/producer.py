@@ -42,8 +42,9 @@ _REFILL = ACK_WINDOW // 4
 RECONNECT_S = 30.0
 ANSWER_TIMEOUT_S = 10.0
 RETRY_AFTER_S = 0.2
-#: No stream listens (a leader is being elected, a server restarts): worth another try.
-_PASSING_NACKS = (503,)
+#: No stream listens (a leader is being elected, a server restarts), or it has too many waiting already: worth
+#: another try.
+_PASSING_NACKS = (503, 429)
 
 
 def ack_window(schedule: Schedule) -> int:

@@ -33,6 +33,15 @@ class SparkSettings:
     conf: tuple[str, ...] = ()
 
 
+def spark_folders(folder: Path) -> dict[str, str]:
+    """Environment that keeps what Spark leaves when it is killed in the leash's folder."""
+    return {
+        "TMPDIR": str(folder),
+        "SPARK_LOCAL_DIRS": str(folder),
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}",
+    }
+
+
 class SparkEngine:
     variant = "spark"
     window_clocks: tuple[WindowClock, ...] = ("processing", "event")
@@ -89,10 +98,7 @@ class SparkEngine:
             "PYTHONPATH": str(ROOT),
             "JETLAG_NATS_USER": job.nats.user,
             "JETLAG_NATS_PASSWORD": job.nats.password,
-            # What Spark leaves when it is killed goes with the leash's folder.
-            "TMPDIR": str(folder),
-            "SPARK_LOCAL_DIRS": str(folder),
-            "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}",
+            **spark_folders(folder),
         }
         if job.tidb is not None:
             environment["JETLAG_TIDB_USER"] = job.tidb.user

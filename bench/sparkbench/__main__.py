@@ -1,0 +1,143 @@
+"""`python -m bench.sparkbench`: Spark over files and through JetStream side by side; what C-spark sustains.
+
+Exit code 0: every bar holds; 1: some do not, and are listed; 2: could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.driverbench.broker import Broker
+from bench.driverbench.errors import TurnFailed
+from bench.engine.protocol import EngineError
+from bench.infra.errors import InfraError, ServiceError
+from bench.infra.local_nats import LocalNats
+from bench.infra.service import running
+from bench.manifest import machine
+from bench.runfiles import ReportsError
+from bench.setup.progress import Progress
+from bench.sparkbench.ladder import Length, Rung, climb
+from bench.sparkbench.preload import Preload, fill_stream, write_files
+from bench.sparkbench.raw_fetch import fetch_raw
+from bench.sparkbench.report import EMISSION_RATE, Report
+from bench.sparkbench.spark_turns import spark_turns
+from bench.sparkbench.turn import FILES, JETSTREAM, Turn
+from bench.stack import Stack
+from bench.verdict import Verdict
+from bench.wire.errors import WireError
+
+REPORTS = Path("reports")
+OUTPUT = REPORTS / "spark.json"
+NOT_MEASURED = 2
+#: As many as the machine has cores, up to what the contract's partitions would feed.
+TASKS = min(os.cpu_count() or 1, 16)
+
+
+@dataclass(frozen=True)
+class Plan:
+    events: int
+    batch_rows: int
+    rounds: int
+    rates: tuple[int, ...]
+    length: Length
+
+
+FULL = Plan(2_000_000, 200_000, 3, (EMISSION_RATE, 40_000, 60_000, 80_000, 100_000), Length(20, 60))
+QUICK = Plan(400_000, 100_000, 1, (EMISSION_RATE,), Length(10, 40))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    # A CI that cancels sends SIGTERM: ended as by Ctrl-C, services and children are ended too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    progress = Progress("bench-spark")
+    try:
+        report = _measure(options, progress.tick)
+        report.write(OUTPUT)
+    except KeyboardInterrupt:
+        progress.done()
+        print("bench-spark: interrupted", file=sys.stderr)
+        return 130
+    except (EngineError, InfraError, ReportsError, ServiceError, TurnFailed, WireError, OSError) as error:
+        progress.done()
+        print(f"bench-spark: {error}", file=sys.stderr)
+        return NOT_MEASURED
+    progress.done()
+    return _tell(report)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.sparkbench", description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="one short round and one rate: rough")
+    add("--rates", type=_rates, help="events/s of the C-spark runs, parted by commas")
+    add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
+    return parser.parse_args(arguments)
+
+
+def _rates(text: str) -> tuple[int, ...]:
+    try:
+        rates = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}: wanted whole numbers, parted by commas") from None
+    if min(rates) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1")
+    return rates
+
+
+def _measure(options: argparse.Namespace, show: Callable[[str], None]) -> Report:
+    plan = QUICK if options.quick else FULL
+    before = machine()
+    turns = _compare_sources(plan, options.spark_conf, show)
+    rungs = _climb(plan, options.rates or plan.rates, show)
+    settings = {"events": plan.events, "batch_rows": plan.batch_rows, "rounds": plan.rounds, "tasks": TASKS}
+    return Report(turns, rungs, settings, before)
+
+
+def _compare_sources(plan: Plan, conf: list[str], show: Callable[[str], None]) -> list[Turn]:
+    with tempfile.TemporaryDirectory(prefix="jetlag-events-") as folder, ExitStack() as stack:
+        nats = LocalNats()
+        stack.enter_context(running(nats))
+        preload = Preload(plan.events, plan.batch_rows, TASKS, Path(folder))
+        with Broker(nats) as broker:
+            show(f"storing {plan.events:,} events")
+            fill_stream(broker, preload, "file")
+            write_files(broker, preload)
+            # The first turn of each is cold: the JVM compiles, and is not counted.
+            modes = [FILES, JETSTREAM] * (plan.rounds + 1)
+            turns: list[Turn] = []
+            with spark_turns(broker, preload, modes, conf, nats.pids()) as played:
+                for number, turn in enumerate(played):
+                    show(f"turn {number + 1} of {len(modes)}, {turn.mode}: {turn.events_per_s:,.0f} events/s")
+                    if number >= 2:
+                        turns.append(turn)
+            # While Spark idles both cores are the readers'; beside its turns they would disturb them.
+            turns += [fetch_raw(broker, preload) for _ in range(plan.rounds)]
+    return turns
+
+
+def _climb(plan: Plan, rates: Sequence[int], show: Callable[[str], None]) -> list[Rung]:
+    with running(LocalNats()) as nats:
+        return climb(Stack("local", nats), rates, plan.length, REPORTS, show)
+
+
+def _tell(report: Report) -> int:
+    for table in report.tables():
+        print(*table, "", sep="\n")
+    print(f"all turns: {OUTPUT}")
+    judged = report.judged
+    for reason in (*judged.invalid_reasons, *map(str, judged.violations)):
+        print(f"bench-spark: bar missed: {reason}", file=sys.stderr)
+    return 0 if judged.verdict is Verdict.PASS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

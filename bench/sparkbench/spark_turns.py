@@ -1,0 +1,100 @@
+"""Turns of Spark: spark_jobs.throughput in a process of its own, its lines read as they come."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.driverbench.broker import STREAM, Broker
+from bench.driverbench.errors import TurnFailed
+from bench.driverbench.ours import RUN_ID
+from bench.engine.spark import ROOT, spark_folders
+from bench.infra.leashed import Leashed
+from bench.infra.logtail import tail_of
+from bench.sparkbench.preload import Preload
+from bench.sparkbench.turn import Turn
+from spark_jobs.throughput import PREFIX
+
+START_WITHIN_S = 180.0
+#: The first batches of a query compile code and open files.
+COLD_BATCHES = 1
+
+
+@contextmanager
+def spark_turns(
+    broker: Broker, preload: Preload, modes: list[str], conf: list[str], pids: list[int]
+) -> Iterator[Iterator[Turn]]:
+    """Plays `modes` in one Spark session; yields each turn as it ends."""
+    leashed = Leashed("throughput")
+    log = leashed.folder / "log"
+    try:
+        leashed.start(_command(broker, preload, modes, conf, pids), log, _environment(broker, leashed.folder))
+        yield _turns(log, len(modes), leashed.running, preload.events)
+    finally:
+        leashed.close()
+
+
+def _command(
+    broker: Broker, preload: Preload, modes: list[str], conf: list[str], pids: list[int]
+) -> list[str]:
+    words = [
+        *("--servers", broker.endpoint.url),
+        *("--stream", STREAM),
+        *("--run-id", RUN_ID),
+        *("--folder", str(preload.folder)),
+        *("--turns", ",".join(modes)),
+        *("--batch-rows", str(preload.batch_rows)),
+        *("--files-per-trigger", str(preload.tasks)),
+        *("--master", f"local[{preload.tasks}]"),
+    ]
+    for pid in pids:
+        words += ["--server-pid", str(pid)]
+    for pair in conf:
+        words += ["--conf", pair]
+    return [sys.executable, "-m", "spark_jobs.throughput", *words]
+
+
+def _environment(broker: Broker, folder: Path) -> dict[str, str]:
+    return {
+        "PYTHONPATH": str(ROOT),
+        "JETLAG_NATS_USER": broker.endpoint.user,
+        "JETLAG_NATS_PASSWORD": broker.endpoint.password,
+        **spark_folders(folder),
+    }
+
+
+def _turns(log: Path, count: int, running: Callable[[], bool], events: int) -> Iterator[Turn]:
+    for number in range(count):
+        deadline = time.monotonic() + START_WITHIN_S
+        while len(lines := _lines(log)) <= number:
+            if not running() or time.monotonic() > deadline:
+                raise TurnFailed(f"spark did not end turn {number + 1} of {count}:\n{tail_of(log, 20)}")
+            time.sleep(0.1)
+        yield _turn(json.loads(lines[number]), events)
+
+
+def _lines(log: Path) -> list[str]:
+    if not log.exists():
+        return []
+    whole = log.read_text(errors="replace").split("\n")[:-1]
+    return [line.removeprefix(PREFIX) for line in whole if line.startswith(PREFIX)]
+
+
+def _turn(told: dict[str, object], events: int) -> Turn:
+    batches = told["batches"]
+    assert isinstance(batches, list)
+    rows = sum(batch["rows"] for batch in batches)
+    if rows != events:
+        raise TurnFailed(f"spark read {rows} of {events} events from {told['mode']}")
+    warm = batches[COLD_BATCHES:] or batches
+    rate = sum(batch["rows"] for batch in warm) / sum(batch["trigger_ms"] for batch in warm) * 1000
+    return Turn(
+        str(told["mode"]),
+        rate,
+        float(str(told["spark_cpu_s"])) / events * 1e6,
+        float(str(told["server_cpu_s"])) / events * 1e6,
+    )
