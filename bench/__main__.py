@@ -1,4 +1,4 @@
-"""`python -m bench report DIR…`: make the report again out of folders that runs have left."""
+"""`python -m bench COMMAND`: what can be done with the folders that runs have left."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.compare import command as compare_command
+from bench.folders import FolderError, run_folders
 from bench.report import write_report
-from bench.report.folder import is_run_folder
-
-
-class CommandError(Exception):
-    """What was asked for cannot be done; one line that names the cause."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: done. 1: it could not be done. 2 (argparse): it was asked for wrongly."""
-    options = _parser().parse_args(arguments)
+    """0: done. 1: it could not be done. 2 (argparse): it was asked for wrongly. compare has more."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    cut = given.index("--") if "--" in given else len(given)
+    options = _parser().parse_args(given[:cut])
+    options.words = given[cut + 1 :]
     try:
-        print(_report(options.folders, options.out))
-    except CommandError as error:
+        done: int = options.do(options)
+    except FolderError as error:
         print(f"{options.command}: {error}", file=sys.stderr)
         return 1
-    return 0
+    except KeyboardInterrupt:
+        print(f"{options.command}: interrupted", file=sys.stderr)
+        return 130
+    return done
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,35 +34,26 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     report = commands.add_parser(
         "report",
-        help="write report.html and the summaries",
+        help="write report.html and the summaries again",
         description="Exit codes: 0 written, 1 not, 2 usage.",
     )
     report.add_argument(
         "folders", nargs="+", type=Path, metavar="DIR", help="a run's folder, or one that holds runs"
     )
     report.add_argument("--out", type=Path, metavar="DIR", help="where to write [the first DIR]")
+    report.set_defaults(do=_report)
+    compare_command.add_to(commands)
     return parser
 
 
-def _report(folders: Sequence[Path], out: Path | None) -> Path:
-    runs = [run for folder in folders for run in _runs(folder)]
-    out_dir = out or folders[0]
+def _report(options: argparse.Namespace) -> int:
+    runs = [run for folder in options.folders for run in run_folders(folder)]
+    out_dir = options.out or options.folders[0]
     try:
-        return write_report(runs, [], out_dir)
+        print(write_report(runs, [], out_dir))
     except OSError as error:
-        raise CommandError(f"cannot write to {out_dir}: {error.strerror or error}") from None
-
-
-def _runs(folder: Path) -> list[Path]:
-    """The folder itself, or the runs in it; a link such as `latest` would show a run twice."""
-    if not folder.is_dir():
-        raise CommandError(f"{folder}: no such folder")
-    if is_run_folder(folder):
-        return [folder]
-    runs = sorted(one for one in folder.iterdir() if not one.is_symlink() and is_run_folder(one))
-    if not runs:
-        raise CommandError(f"{folder}: holds no run (no result.json, manifest.json or metrics.jsonl)")
-    return runs
+        raise FolderError(f"cannot write to {out_dir}: {error.strerror or error}") from None
+    return 0
 
 
 if __name__ == "__main__":

@@ -23,9 +23,10 @@ _STEPS_PER_HALVING = 5
 
 @dataclass(frozen=True)
 class TagSeries:
-    """One tag: p99 of each interval by seconds since the run's start, and the curve of the whole."""
+    """One tag: p50 and p99 of each interval by seconds since the run's start, and the curve of the whole."""
 
     t_s: list[float]
+    p50_ms: list[float | None]
     p99_ms: list[float | None]
     #: (1 / (1 − percentile), ms): the x-axis of an HdrHistogram plot.
     curve: list[tuple[float, float]]
@@ -42,16 +43,18 @@ class HistogramLog:
 @dataclass
 class _Tag:
     t_s: list[float] = field(default_factory=list)
+    p50_ms: list[float | None] = field(default_factory=list)
     p99_ms: list[float | None] = field(default_factory=list)
     total: HdrHistogram | None = None
 
     def add(self, end_s: float, histogram: HdrHistogram, *, counts: bool) -> None:
         self.t_s.append(round(end_s, 3))
-        if not histogram.get_total_count():
-            self.p99_ms.append(None)
+        summary = LatencySummary(histogram)
+        for series, percentile in ((self.p50_ms, 50), (self.p99_ms, 99)):
+            value_us = summary.percentile_us(percentile)
+            series.append(None if value_us is None else value_us / 1000)
+        if not summary.count:
             return
-        p99_us = LatencySummary(histogram).percentile_us(99)
-        self.p99_ms.append(None if p99_us is None else p99_us / 1000)
         if counts and self.total is None:
             self.total = histogram
         elif counts and self.total is not None:
@@ -94,7 +97,7 @@ def read_histogram_log(path: Path, warmup_s: float) -> HistogramLog:
         counts = apart or start_s + length_s / 2 >= warmup_s
         tags.setdefault(match[1], _Tag()).add(start_s + length_s, histogram, counts=counts)
     return HistogramLog(
-        {tag: TagSeries(one.t_s, one.p99_ms, _curve(one.total)) for tag, one in tags.items()},
+        {tag: TagSeries(one.t_s, one.p50_ms, one.p99_ms, _curve(one.total)) for tag, one in tags.items()},
         None if base_s is None else base_s + zero_s,
         len(written) - read,
     )

@@ -22,12 +22,12 @@ def summary_markdown(rows: Sequence[Row]) -> str:
             cells = [column.show(row.figures) for column in columns]
         else:
             cells = ["–" for _ in columns]
-        lines.append(_line([_escaped(row.name), row.mark, *(_escaped(cell) for cell in cells)]))
+        lines.append(_line([escaped(row.name), row.mark, *(escaped(cell) for cell in cells)]))
     lines.append("")
     for row in rows:
         reason = f": {row.reason}" if row.mark == "NOT RUN" else ""
         run = f" (`{_code(row.run_id)}`)" if row.run_id else ""
-        lines.append(f"- **{row.mark}** {_escaped(row.headline + reason)}{run}")
+        lines.append(f"- **{row.mark}** {escaped(row.headline + reason)}{run}")
     return "\n".join(lines) + "\n"
 
 
@@ -35,7 +35,7 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Nothing that a run wrote may become markup: neither Markdown's nor, where it passes through, HTML's."""
     text = text.replace("&", "&amp;").replace("<", "&lt;")
     text = re.sub(r"([\\`*_\[\]|#!~])", r"\\\1", text)

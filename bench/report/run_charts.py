@@ -135,19 +135,24 @@ def _hops(run: Run) -> Chart:
 
 
 def _cpu(run: Run) -> Chart:
+    t_s, by_component = cpu_cores(run)
+    x, lines = thinned(t_s, [Line(name, values) for name, values in by_component.items()], mean)
+    return Chart("CPU", "Cores in use, by component.", "cores", x, lines)
+
+
+def cpu_cores(run: Run) -> tuple[list[float], dict[str, Values]]:
+    """Seconds of the run, and the cores that each component used until then since the tick before."""
     t_s, rows = _ticks(run)
-    names = _component_names(run)
-    lines = []
-    for name in names:
+    by_component: dict[str, Values] = {}
+    for name in _component_names(run):
         values: Values = []
         before: tuple[float, float] | None = None
         for row in rows:
             now = _usage(row.get(name))
             values.append(_cores(before, now))
             before = now if now is not None else before
-        lines.append(Line(name, values))
-    x, lines = thinned(t_s, lines, mean)
-    return Chart("CPU", "Cores in use, by component.", "cores", x, lines)
+        by_component[name] = values
+    return t_s, by_component
 
 
 def _memory(run: Run) -> Chart:

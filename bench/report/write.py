@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from bench.report.openmetrics import openmetrics_text
 from bench.report.page import report_page
 from bench.report.row import row_not_run, row_of
 from bench.report.summary_json import summary_json
+from bench.whole_file import write_whole
 
 
 def write_report(run_folders: Iterable[Path], not_run: Sequence[NotRun], out_dir: Path) -> Path:
@@ -27,21 +27,11 @@ def write_report(run_folders: Iterable[Path], not_run: Sequence[NotRun], out_dir
     missing = [row_not_run(row) for row in not_run]
     table = sorted([*rows, *missing], key=lambda row: row.case)
     out_dir.mkdir(parents=True, exist_ok=True)
-    _write(out_dir / "summary.md", summary_markdown(table))
-    _write(out_dir / "summary.csv", summary_csv(table))
-    _write(out_dir / "samples.csv", samples_csv(runs))
-    _write(out_dir / "summary.json", summary_json(runs, rows, missing, generated))
-    _write(out_dir / "metrics.openmetrics", openmetrics_text(runs, rows))
+    write_whole(out_dir / "summary.md", summary_markdown(table))
+    write_whole(out_dir / "summary.csv", summary_csv(table))
+    write_whole(out_dir / "samples.csv", samples_csv(runs))
+    write_whole(out_dir / "summary.json", summary_json(runs, rows, missing, generated))
+    write_whole(out_dir / "metrics.openmetrics", openmetrics_text(runs, rows))
     page = out_dir / "report.html"
-    _write(page, report_page(runs, rows, table, generated))
+    write_whole(page, report_page(runs, rows, table, generated))
     return page
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    """In one step: a reader, or a browser that reloads, never finds half a file."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        fresh.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)

@@ -1,0 +1,115 @@
+"""One metric of one case: how it changed, how sure that is, and what to call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from bench.compare.metric import Metric
+from bench.compare.statistics import (
+    FEWEST,
+    chance,
+    change_interval,
+    corrected,
+    independent,
+    noise_floor,
+    relative_change,
+)
+
+Word = Literal["worse", "better", "same", "unknown"]
+Unit = Literal["run", "sample"]
+
+#: After Holm's correction over all metrics of a case.
+ALPHA = 0.05
+#: From this many runs a side on, runs are what is counted: 5 against 5 reaches p = 0.008.
+RUNS_ENOUGH = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    metric: Metric
+    word: Word
+    #: Medians; None where a side has too little.
+    base: float | None = None
+    new: float | None = None
+    change_share: float | None = None
+    low_share: float | None = None
+    high_share: float | None = None
+    #: Mann–Whitney, corrected for the number of metrics.
+    p: float | None = None
+    #: The larger of the practical threshold and the noise floor.
+    threshold_share: float = 0.0
+    noise_share: float = 0.0
+    #: What was counted: runs where there are enough of them, else independent stretches of the samples.
+    unit: Unit = "sample"
+    counted: tuple[int, int] = (0, 0)
+
+    @property
+    def worsening_share(self) -> float | None:
+        """Positive where it is worse, whatever the metric's direction."""
+        if self.change_share is None:
+            return None
+        return self.change_share if self.metric.better == "lower" else -self.change_share
+
+
+def changes(
+    metrics: Sequence[Metric], base: Sequence[dict[str, list[float]]], new: Sequence[dict[str, list[float]]]
+) -> list[Change]:
+    """Of one case: every metric that either side has samples of. Each run is a dict of samples by metric."""
+    found = [_measured(metric, _of(base, metric), _of(new, metric)) for metric in metrics]
+    told = [change for change in found if change is not None]
+    known = [change for change in told if change.p is not None]
+    p_values = iter(corrected([change.p for change in known if change.p is not None]))
+    judged = {change.metric.name: _judged(replace(change, p=next(p_values))) for change in known}
+    return [judged.get(change.metric.name, change) for change in told]
+
+
+def _of(runs: Sequence[dict[str, list[float]]], metric: Metric) -> list[list[float]]:
+    return [run[metric.name] for run in runs if run.get(metric.name)]
+
+
+def _measured(metric: Metric, base: list[list[float]], new: list[list[float]]) -> Change | None:
+    if not base and not new:
+        return None
+    unit: Unit = "run" if min(len(base), len(new)) >= RUNS_ENOUGH else "sample"
+    before, after = (_values(side, unit) for side in (base, new))
+    counted = (len(before), len(after))
+    if min(counted) < FEWEST:
+        return Change(metric, "unknown", unit=unit, counted=counted)
+    low, high = change_interval(before, after)
+    noise = max(noise_floor(base), noise_floor(new))
+    return Change(
+        metric,
+        "unknown",
+        base=float(np.median(before)),
+        new=float(np.median(after)),
+        change_share=relative_change(before, after),
+        low_share=low,
+        high_share=high,
+        p=chance(before, after),
+        threshold_share=max(metric.threshold_share, noise),
+        noise_share=noise,
+        unit=unit,
+        counted=counted,
+    )
+
+
+def _values(runs: list[list[float]], unit: Unit) -> list[float]:
+    if unit == "run":
+        return [float(np.median(run)) for run in runs]
+    return [value for run in runs for value in independent(run)]
+
+
+def _judged(change: Change) -> Change:
+    """Worse or better only where it is no chance, no noise, and large enough to matter."""
+    share, low, high, p = change.worsening_share, change.low_share, change.high_share, change.p
+    if share is None or low is None or high is None or p is None or change.base is None or change.new is None:
+        return change
+    sure = p < ALPHA and not low <= 0.0 <= high
+    matters = abs(share) > change.threshold_share and abs(change.new - change.base) > change.metric.floor
+    if not (sure and matters):
+        return replace(change, word="same")
+    return replace(change, word="worse" if share > 0 else "better")

@@ -1,0 +1,31 @@
+"""What is compared, in which direction it is better, and which change would matter to anybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    better: Better
+    #: A change by a smaller share of the base is none that anybody would act on.
+    threshold_share: float
+    #: Nor is one by less than this, in the metric's own unit: 0.3 ms more on 0.6 ms is half as much again.
+    floor: float = 0.0
+
+
+#: Thresholds lie above what the same code shows against itself (docs/comparing.md has the measurement).
+METRICS = (
+    Metric("latency_ms_p50", "lower", 0.10, floor=1.0),
+    Metric("latency_ms_p99", "lower", 0.25, floor=5.0),
+    Metric("lag_max", "lower", 0.25),
+    Metric("output_rate_per_s", "higher", 0.05),
+    Metric("cpu_s_per_million", "lower", 0.10),
+)
+
+#: Counts that are exact: one more is one too many, no statistics needed.
+EXACT = ("lost", "duplicates", "unexpected", "wrong", "late")
