@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
 
-from bench.attempts import attempt_id, run_until_measured
-from bench.case import Case
+from bench import exit_codes
 from bench.engine.protocol import Engine, EngineError
 from bench.engine.spark import SparkEngine, SparkSettings
 from bench.infra.errors import InfraError
 from bench.infra.provider import CHOICES, Provider, choose_provider
 from bench.infra.service import Service, TidbEndpoint, running
-from bench.intervention import Intervention
-from bench.outcome import Outcome
-from bench.pipeline import PipelineBuilder
+from bench.matrix_plugin import MatrixPlugin
 from bench.profile import PROFILES
 from bench.progress import Progress
-from bench.report import NotRun, write_report
-from bench.run import run_case
+from bench.report import NotRun
 from bench.runfiles import ReportsError
-from bench.settings import RawOptions, Settings, UsageError, check_options, new_run_id
+from bench.runner import Runner
+from bench.session import Ending, Session, end
+from bench.settings import RawOptions, Settings, UsageError, check_options, check_rates
 from bench.stack import Stack
-from bench.summary import summary_table
 from bench.verdict import RunFailed, RunInvalid
-
-#: pytest's own codes end at 5; a CI can tell "too slow" (1) from "could not be measured".
-EXIT_INVALID = 7
 
 ENGINES = ("spark",)
 
@@ -44,7 +38,8 @@ NOT_RUN = (
 )
 
 SETTINGS = pytest.StashKey[Settings]()
-OUTCOMES = pytest.StashKey[list[Outcome]]()
+SESSION = pytest.StashKey[Session]()
+ENDING = pytest.StashKey[Ending]()
 SCREEN = pytest.StashKey[TextIO]()
 
 #: Errors that say all there is in their text; a traceback would bury it.
@@ -55,7 +50,11 @@ REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(defau
 
 RETRY_HELP = "repeat a run that could not be measured up to N times; a FAIL is never repeated [%(default)s]"
 
-RunCase = Callable[..., Outcome]
+BASELINE_HELP = (
+    "compare with the run or runs in this folder; a regression has its own exit code: --baseline=DIR"
+)
+RATES_HELP = "with --matrix: every case but B at each of these rates, e.g. 5000,20000,50000"
+SEARCH_HELP = "look for the highest rate that a case sustains; it counts when a full run confirms it"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,6 +84,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--checkpoint", default=None, help="Spark's checkpoint location [a temporary folder]")
     add("--retry-invalid", default=defaults.retry_invalid, metavar="N", help=RETRY_HELP)
     add("--matrix", action="store_true", help="run the cases one after the other in the roadmap's order")
+    add("--matrix-rates", default=None, metavar="R,R,…", help=RATES_HELP)
+    add("--baseline", default=None, metavar="DIR", help=BASELINE_HELP)
+    add("--search", action="store_true", help=SEARCH_HELP)
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
     add("--tidb-image", default=None, help="container image of TiDB [JETLAG_TIDB_IMAGE or pingcap/tidb]")
@@ -92,15 +94,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    raw = _raw_options(config)
     try:
-        config.stash[SETTINGS] = check_options(_raw_options(config))
+        settings = check_options(raw)
+        swept = check_rates(raw, config.getoption("--matrix-rates"), config.getoption("--matrix"))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     for option, choices in (("--infra", CHOICES), ("--engine", ENGINES)):
         if config.getoption(option) not in choices:
             wanted = ", ".join(choices)
             raise pytest.UsageError(f"{option} {config.getoption(option)}: choose one of {wanted}")
-    config.stash[OUTCOMES] = []
+    config.stash[SETTINGS] = settings
+    config.stash[SESSION] = session = Session(settings.reports_dir)
+    if config.getoption("--matrix"):
+        config.pluginmanager.register(MatrixPlugin(session, settings, swept, config.getoption("--engine")))
     # Capturing is suspended at this moment: this is the terminal itself, for the live line.
     config.stash[SCREEN] = os.fdopen(os.dup(sys.stderr.fileno()), "w")
 
@@ -110,19 +117,11 @@ def _raw_options(config: pytest.Config) -> RawOptions:
     return RawOptions(**{name: config.getoption(f"--{name.replace('_', '-')}") for name in names})
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --matrix only the cases themselves, A to F: not the tests that spoil and break them."""
-    if not config.getoption("--matrix"):
-        return
-    order = [f"test_case_{letter}" for letter in "abcdef"]
-    chosen = [item for item in items if item.name.split("[")[0] in order]
-    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = sorted(chosen, key=lambda item: order.index(item.name.split("[")[0]))
-
-
 @pytest.fixture(scope="session")
-def settings(pytestconfig: pytest.Config) -> Settings:
-    return pytestconfig.stash[SETTINGS]
+def settings(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Settings:
+    """As asked for; in a sweep those of the rate whose turn it is."""
+    chosen: Settings = getattr(request, "param", pytestconfig.stash[SETTINGS])
+    return chosen
 
 
 @pytest.fixture(scope="session")
@@ -173,38 +172,11 @@ def engine(pytestconfig: pytest.Config, settings: Settings) -> Engine:
 
 
 @pytest.fixture
-def run(pytestconfig: pytest.Config, settings: Settings) -> RunCase:
+def run(pytestconfig: pytest.Config, settings: Settings, record_property: Callable[..., None]) -> Runner:
     """Runs a case, notes its outcome for the closing table, and returns it unjudged."""
-
-    def go(
-        case: Case,
-        stack: Stack,
-        interventions: Sequence[Intervention] = (),
-        builder: PipelineBuilder | None = None,
-        reports_dir: Path | None = None,
-        listed: bool = True,
-        retries: int = settings.retry_invalid,
-    ) -> Outcome:
-        run_id = (settings.run_id if listed else None) or new_run_id(case.name)
-
-        def once(attempt: int) -> Outcome:
-            outcome = run_case(
-                case,
-                stack,
-                run_id=attempt_id(run_id, attempt),
-                reports_dir=reports_dir or settings.reports_dir,
-                progress=Progress(pytestconfig.stash[SCREEN]),
-                interventions=interventions,
-                builder=builder,
-                settings={"profile": settings.profile.name},
-            )
-            if listed:
-                pytestconfig.stash[OUTCOMES].append(outcome)
-            return outcome
-
-        return run_until_measured(once, retries)
-
-    return go
+    session = pytestconfig.stash[SESSION]
+    progress = Progress(pytestconfig.stash[SCREEN], lambda: session.plan.told() if session.plan else "")
+    return Runner(settings, session, progress, record_property, search=pytestconfig.getoption("--search"))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -227,33 +199,32 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    """Report, history and comparison are written here: after Ctrl-C too, and the exit code hangs on them."""
+    config = session.config
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
     stats = reporter.stats if reporter is not None else {}
+    baseline = config.getoption("--baseline")
+    config.stash[ENDING] = ending = end(
+        config.stash[SESSION],
+        NOT_RUN if config.getoption("--matrix") else (),
+        Path(baseline) if baseline is not None else None,
+        interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
+    )
     only_invalid = stats.get("invalid") and not stats.get("failed") and not stats.get("error")
     if exitstatus == pytest.ExitCode.TESTS_FAILED and only_invalid:
-        session.exitstatus = EXIT_INVALID
+        # A regression stands whatever else could not be measured.
+        regressed = ending.exit_code == exit_codes.REGRESSION
+        session.exitstatus = exit_codes.REGRESSION if regressed else exit_codes.INVALID
+    elif exitstatus == pytest.ExitCode.OK and ending.exit_code:
+        session.exitstatus = ending.exit_code
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    outcomes = config.stash[OUTCOMES]
     for report in terminalreporter.stats.get("invalid", []):
         terminalreporter.section(f"INVALID {report.nodeid}", sep="_")
         terminalreporter.line(str(report.longrepr))
-    if not outcomes:
-        return
-    terminalreporter.section("jetlag")
-    for line in summary_table(outcomes):
+    ending = config.stash.get(ENDING, Ending())
+    if ending.lines:
+        terminalreporter.section("jetlag")
+    for line in ending.lines:
         terminalreporter.line(line)
-    terminalreporter.line("")
-    for outcome in outcomes:
-        terminalreporter.line(f"{outcome.case.name}: {outcome.folder}")
-    not_run = NOT_RUN if config.getoption("--matrix") else ()
-    try:
-        page = write_report(
-            [outcome.folder for outcome in outcomes],
-            not_run,
-            config.stash[SETTINGS].reports_dir / new_run_id("report"),
-        )
-        terminalreporter.line(f"report: {page}")
-    except OSError as error:
-        terminalreporter.line(f"report: cannot be written: {error}")

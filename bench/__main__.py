@@ -9,7 +9,10 @@ from pathlib import Path
 
 from bench.compare import command as compare_command
 from bench.folders import FolderError, run_folders
+from bench.history import HISTORY, read_history
 from bench.report import write_report
+from bench.report.folder import is_run_folder, read_run
+from bench.trend import trends_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,8 +52,10 @@ def _parser() -> argparse.ArgumentParser:
 def _report(options: argparse.Namespace) -> int:
     runs = [run for folder in options.folders for run in run_folders(folder)]
     out_dir = options.out or options.folders[0]
+    first = options.folders[0]
+    history = read_history((first.parent if is_run_folder(first) else first) / HISTORY)
     try:
-        print(write_report(runs, [], out_dir))
+        print(write_report(runs, [], out_dir, trends_of([read_run(run) for run in runs], history)))
     except OSError as error:
         raise FolderError(f"cannot write to {out_dir}: {error.strerror or error}") from None
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench.case import Case, Load, Transport, Windows
 from bench.gates import Gate
 from bench.profile import Tolerance
@@ -36,6 +38,25 @@ def case_d(settings: Settings, variant: str) -> Case:
 def case_f(settings: Settings, variant: str) -> Case:
     """End to end by the engine's own sink: … → engine → TiDB."""
     return _windowed("F", variant, settings, [*_database_clock(settings), *_row_conservation()])
+
+
+def resized(case: Case, rate_per_s: int, warmup_s: int | None = None, measure_s: int | None = None) -> Case:
+    """The same case at another rate or length; its bound on the lag is so many seconds of the rate."""
+    load = case.load
+    share = rate_per_s / load.rate_per_s
+    return replace(
+        case,
+        load=replace(
+            load,
+            rate_per_s=rate_per_s,
+            warmup_s=load.warmup_s if warmup_s is None else warmup_s,
+            measure_s=load.measure_s if measure_s is None else measure_s,
+        ),
+        gates=tuple(
+            replace(gate, bound=gate.bound * share) if gate.metric == "lag_max" else gate
+            for gate in case.gates
+        ),
+    )
 
 
 def _steady(letter: str, variant: str | None, settings: Settings, conservation: list[Gate]) -> Case:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 from bench.case import Case
@@ -16,8 +17,11 @@ _USUAL_COLUMNS = 80
 
 
 class Progress:
-    def __init__(self, stream: TextIO | None) -> None:
+    """`overall` says where the whole matrix stands; empty outside one."""
+
+    def __init__(self, stream: TextIO | None, overall: Callable[[], str] = str) -> None:
         self._stream = stream
+        self._overall = overall
         self._live = stream is not None and stream.isatty()
         self._case = self._run_id = ""
         self._total_s = 0
@@ -39,6 +43,8 @@ class Progress:
     def _show(self, text: str) -> None:
         if self._stream is None:
             return
+        if overall := self._overall():
+            text = f"{overall}  {text}"
         if self._live:
             # A line that wraps cannot be cleared: each second would leave a row behind.
             self._stream.write(f"{_CLEAR}{text[: _columns(self._stream) - 1]}")

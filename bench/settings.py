@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -117,6 +117,19 @@ def check_options(raw: RawOptions) -> Settings:
     )
     _check_size(settings)
     return settings
+
+
+def check_rates(raw: RawOptions, rates: str | None, matrix: bool) -> list[Settings]:
+    """The settings of a sweep, one for each rate of --matrix-rates; none without a sweep."""
+    if rates is None:
+        return []
+    if not matrix:
+        raise UsageError(f"--matrix-rates {_shown(rates)}: goes with --matrix")
+    if raw.rate is not None:
+        raise UsageError(f"--matrix-rates {_shown(rates)}: --rate {_shown(raw.rate)} asks for one rate")
+    parts = [part.strip() for part in rates.split(",")]
+    whole = [_whole("--matrix-rates", part, 1, MAX_RATE) for part in parts]
+    return [check_options(replace(raw, rate=str(rate))) for rate in dict.fromkeys(whole)]
 
 
 def _whole(option: str, text: str, low: int, high: int) -> int:

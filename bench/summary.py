@@ -1,71 +1,65 @@
-"""The table that closes a pytest session: one line a run."""
+"""The table that closes a pytest session: the same columns as every other format, aligned for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.outcome import Outcome
-from bench.verdict import Verdict
+from bench.report import NotRun, numbers
+from bench.report.columns import columns_of
+from bench.report.row import Row, row_not_run, row_of
+from bench.report.run import Run
 
-_HEADINGS = (
-    "run",
-    "case",
-    "verdict",
-    "in/s",
-    "out/s",
-    "p50 ms",
-    "p95 ms",
-    "p99 ms",
-    "max ms",
-    "lag max",
-    "lag trend",
-    "lost",
-    "dup",
-    "driver s/M",
-)
+#: Run and verdict read from the left, figures from the right, the components' lines from the left again.
+_LEFT = ("run", "verdict", "CPU · memory", "emission delay")
 
 
-def summary_table(outcomes: Sequence[Outcome]) -> list[str]:
-    """Lines of a table with aligned columns.
-
-    Nothing measured shows as a dash, never as a zero; and a run that is no measurement has no figures here,
-    where somebody would compare them (its result.json has what there was).
-    """
-    rows = [_HEADINGS, *(_row(outcome) for outcome in outcomes)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    return [_line(row, widths) for row in rows]
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        cell.ljust(width) if column < 3 else cell.rjust(width)
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+def summary_lines(runs: Sequence[Run], not_run: Sequence[NotRun] = ()) -> list[str]:
+    """Nothing measured is a dash, never a zero; a run that is no measurement has its reason instead."""
+    rows = sorted([*map(row_of, runs), *map(row_not_run, not_run)], key=lambda row: row.case)
+    columns = columns_of(rows)
+    headings = ["run", "verdict", *(column.heading for column in columns)]
+    cells = {
+        index: [column.show(row.figures).split("\n") for column in columns]
+        for index, row in enumerate(rows)
+        if row.figures is not None
+    }
+    names = [_name(row).split("\n") for row in rows]
+    whole: list[list[list[str]]] = [
+        [names[index], [rows[index].mark], *figures] for index, figures in cells.items()
     ]
-    return "  ".join(cells).rstrip()
+    widths = [
+        max([len(heading), *(len(line) for row in whole for line in row[column])])
+        for column, heading in enumerate(headings)
+    ]
+    widths[0] = max([widths[0], *(len(line) for name in names for line in name)])
+    widths[1] = max([widths[1], *(len(row.mark) for row in rows)])
+    lines = [_line(headings, headings, widths)]
+    for index, row in enumerate(rows):
+        if index in cells:
+            lines += _block([names[index], [row.mark], *cells[index]], headings, widths)
+        else:
+            said = f"not run: {row.reason}" if row.mark == "NOT RUN" else row.headline
+            lines.append(f"{names[index][0].ljust(widths[0])}  {row.mark.ljust(widths[1])}  {said}")
+    return lines
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
-    name = (outcome.run_id, outcome.case.name, outcome.verdict.value)
-    if outcome.verdict is Verdict.INVALID:
-        return (*name, *["-"] * (len(_HEADINGS) - len(name)))
-    metrics, account = outcome.metrics, outcome.account
-    cpu_s = outcome.driver_cpu_s_per_million
-    return (
-        *name,
-        _number(metrics.get("producer_rate_per_s")),
-        _number(metrics.get("output_rate_per_s")),
-        *(_precise(outcome.latency_ms(name)) for name in ("p50", "p95", "p99", "max")),
-        _number(metrics.get("lag_max")),
-        "-" if outcome.lag_trend == "unknown" else outcome.lag_trend,
-        _number(account.lost if account else None),
-        _number(account.duplicates if account else None),
-        _precise(sum(cpu_s.values()) if cpu_s else None),
-    )
+def _name(row: Row) -> str:
+    """The rate asked for stands below: in a sweep it tells the runs of a case apart."""
+    return row.name if row.asked_per_s is None else f"{row.name}\nat {numbers.rate(row.asked_per_s)}"
 
 
-def _number(value: float | int | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+def _block(cells: Sequence[Sequence[str]], headings: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """A row whose cells have several lines."""
+    height = max(len(cell) for cell in cells)
+    return [
+        _line([cell[line] if line < len(cell) else "" for cell in cells], headings, widths)
+        for line in range(height)
+    ]
 
 
-def _precise(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.2f}"
+def _line(cells: Sequence[str], headings: Sequence[str], widths: Sequence[int]) -> str:
+    shown = [
+        cell.ljust(width) if heading in _LEFT else cell.rjust(width)
+        for cell, heading, width in zip(cells, headings, widths, strict=True)
+    ]
+    return "  ".join(shown).rstrip()

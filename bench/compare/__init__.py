@@ -4,10 +4,3 @@ Goals: two numbers decide, a statistical one (is it chance?) and a practical one
 must not be compared are refused by name, never mixed; what could not be told is said. Non-goals: judging a
 run by itself (gates.py does) and remembering runs (history.py does).
 """
-
-from __future__ import annotations
-
-from bench.compare.comparison import Comparison, compare_runs
-from bench.compare.told import comparison_json, comparison_lines, comparison_markdown
-
-__all__ = ["Comparison", "compare_runs", "comparison_json", "comparison_lines", "comparison_markdown"]

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.compare import Comparison, compare_runs, comparison_json, comparison_lines, comparison_markdown
+from bench.compare.comparison import Comparison, compare_runs
 from bench.compare.interleave import SETTINGS, Side, interleaved
 from bench.compare.metric import METRICS, Metric
 from bench.compare.sameness import REFUSED
+from bench.compare.told import comparison_json, comparison_lines, comparison_markdown
 from bench.folders import FolderError, run_folders
 from bench.report.folder import read_run
 from bench.settings import new_run_id

@@ -38,7 +38,7 @@ class Chart:
     unit: Unit
     x: list[float]
     lines: list[Line]
-    kind: Literal["time", "percentile"] = "time"
+    kind: Literal["time", "percentile", "trend"] = "time"
     bands: tuple[Band, ...] = ()
     #: Vertical lines where a window ends.
     windows_s: tuple[float, ...] = ()
@@ -47,6 +47,8 @@ class Chart:
     logarithmic: bool = False
     #: All time charts of a run share their x-axis.
     span_s: tuple[float, float] | None = field(default=None)
+    #: What a point of a trend is called: the run's date and commit.
+    labels: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -63,6 +65,7 @@ class Chart:
             "bound": self.bound,
             "log": self.logarithmic,
             "span": self.span_s,
+            "labels": list(self.labels),
         }
 
     def told(self) -> str:

@@ -37,11 +37,18 @@ _SAID: dict[str, Callable[[float], str]] = {
 
 def headline(run: Run) -> str:
     if run.verdict is Verdict.INVALID:
-        return f"{run.name} could not be measured: {_invalid(run)}"
+        return f"{run.name} {cause(run)}"
     if run.verdict is Verdict.FAIL:
-        return f"{run.name} fails: {_listed([_violation(gate, run) for gate in run.violated])}"
+        return f"{run.name} fails: {cause(run)}"
     told = [_rates(run), _p99(run), _losses(run)]
     return f"{run.name} keeps up: {', '.join(part for part in told if part)}"
+
+
+def cause(run: Run) -> str:
+    """Why a run did not pass."""
+    if run.verdict is Verdict.INVALID:
+        return f"could not be measured: {_invalid(run)}"
+    return _listed([_violation(gate, run) for gate in run.violated])
 
 
 def _invalid(run: Run) -> str:

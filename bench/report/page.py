@@ -21,10 +21,15 @@ from bench.report.run import Run
 from bench.report.run_charts import run_charts
 from bench.report.run_section import run_section
 from bench.report.summary_section import summary_section, verdict_sentence
+from bench.report.trend_section import Trend, trend_section
 
 
 def report_page(
-    runs: Sequence[Run], run_rows: Sequence[Row], rows: Sequence[Row], generated: datetime
+    runs: Sequence[Run],
+    run_rows: Sequence[Row],
+    rows: Sequence[Row],
+    generated: datetime,
+    trends: Sequence[Trend] = (),
 ) -> str:
     """`rows` are all of the summary's: those of the runs, in the same order, and what was not run."""
     sections: list[Html] = []
@@ -33,6 +38,8 @@ def report_page(
         charts = run_charts(run)
         sections.append(run_section(index, run, row, charts, len(chart_data)))
         chart_data += [chart.as_dict() for chart in charts]
+    trend = trend_section(trends, len(chart_data))
+    chart_data += [chart.as_dict() for one in trends for chart in one.charts]
     style = _asset("uPlot.min.css") + "\n" + _asset("report.css")
     library, script = _asset("uPlot.iife.min.js"), _asset("report.js")
     head = tag(
@@ -49,7 +56,7 @@ def report_page(
     body = tag(
         "body",
         tag("a", "Skip to the summary", href="#summary", class_="skip"),
-        tag("main", summary_section(rows, generated), *sections),
+        tag("main", summary_section(rows, generated, trend is not None), *sections, trend),
         tag("noscript", tag("p", "The charts need JavaScript; the tables and samples.csv do not.")),
         tag("footer", _footer()),
         tag("script", Html(_json(chart_data)), type="application/json", id="charts"),

@@ -29,7 +29,7 @@ def run_section(index: int, run: Run, row: Row, charts: Sequence[Chart], first_c
         _key_figures(row),
         tag(
             "div",
-            [_figure(chart, first_chart + offset, index) for offset, chart in enumerate(charts)],
+            [figure(chart, first_chart + offset, f"run-{index}") for offset, chart in enumerate(charts)],
             class_="charts",
         ),
         gates(run),
@@ -97,7 +97,8 @@ def _key_figures(row: Row) -> Html | None:
     return tag("dl", cells, class_="key")
 
 
-def _figure(chart: Chart, number: int, run_index: int) -> Html:
+def figure(chart: Chart, number: int, group: str) -> Html:
+    """Where report.js draws a chart; those of one group share their cursor."""
     return tag(
         "figure",
         tag("figcaption", tag("h3", chart.title), tag("p", chart.note, class_="muted small")),
@@ -105,7 +106,7 @@ def _figure(chart: Chart, number: int, run_index: int) -> Html:
             "div",
             class_="plot",
             data_chart=str(number),
-            data_group=f"run-{run_index}",
+            data_group=group,
             role="img",
             tabindex="0",
             aria_label=chart.told(),

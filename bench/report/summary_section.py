@@ -32,7 +32,7 @@ def verdict_sentence(rows: Sequence[Row]) -> str:
     return ", ".join(told)
 
 
-def summary_section(rows: Sequence[Row], generated: datetime) -> Html:
+def summary_section(rows: Sequence[Row], generated: datetime, has_trend: bool = False) -> Html:
     columns = columns_of(rows)
     return joined(
         tag(
@@ -58,6 +58,7 @@ def summary_section(rows: Sequence[Row], generated: datetime) -> Html:
                 "p",
                 "Rates are of what came out. Latency counts from the intended time of sending. "
                 "An INVALID run was not a measurement, so it has no figures here; its charts are below.",
+                tag("a", " Trend over earlier runs ↓", href="#trend") if has_trend else None,
                 class_="muted small",
             ),
             class_="card",

@@ -14,10 +14,13 @@ from bench.report.openmetrics import openmetrics_text
 from bench.report.page import report_page
 from bench.report.row import row_not_run, row_of
 from bench.report.summary_json import summary_json
+from bench.report.trend_section import Trend
 from bench.whole_file import write_whole
 
 
-def write_report(run_folders: Iterable[Path], not_run: Sequence[NotRun], out_dir: Path) -> Path:
+def write_report(
+    run_folders: Iterable[Path], not_run: Sequence[NotRun], out_dir: Path, trends: Sequence[Trend] = ()
+) -> Path:
     """All files of the report into `out_dir`; returns report.html. Raises OSError where it cannot write."""
     generated = datetime.now(UTC)
     folders = {folder.resolve(): folder for folder in run_folders}
@@ -33,5 +36,5 @@ def write_report(run_folders: Iterable[Path], not_run: Sequence[NotRun], out_dir
     write_whole(out_dir / "summary.json", summary_json(runs, rows, missing, generated))
     write_whole(out_dir / "metrics.openmetrics", openmetrics_text(runs, rows))
     page = out_dir / "report.html"
-    write_whole(page, report_page(runs, rows, table, generated))
+    write_whole(page, report_page(runs, rows, table, generated, trends))
     return page

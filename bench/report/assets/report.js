@@ -120,6 +120,7 @@
   };
 
   // ---- one chart ----------------------------------------------------------------------
+  const RUNS = [1, 2, 5, 10, 20, 50, 100, 200];
   const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400];
   const powersOfTen = (u, axis, min, max) => {
     const splits = [];
@@ -135,7 +136,8 @@
   };
   const options = (spec, width, group) => {
     const format = FORMATS[spec.unit];
-    const time = spec.kind === "time";
+    const trend = spec.kind === "trend";
+    const time = spec.kind === "time" || trend;
     const axis = { stroke: () => palette.muted, font: "11px system-ui, sans-serif", ticks: { show: false } };
     const grid = { stroke: () => palette.grid, width: 1 };
     const gaps = (values) => {
@@ -153,9 +155,9 @@
       },
       axes: [
         {
-          ...axis, grid: { show: false }, size: 26, space: 52, incrs: time ? SECONDS : undefined,
+          ...axis, grid: { show: false }, size: 26, space: 52, incrs: time ? (trend ? RUNS : SECONDS) : undefined,
           splits: time ? undefined : powersOfTen, filter: (u, splits) => splits,
-          values: (u, splits) => splits.map(time ? (v) => trimmed(v, 2) + " s" : percentile),
+          values: (u, splits) => splits.map(trend ? String : time ? (v) => trimmed(v, 2) + " s" : percentile),
         },
         {
           ...axis, grid, size: 60, space: 34, splits: spec.log ? powersOfTen : undefined, filter: (u, splits) => splits,
@@ -168,7 +170,7 @@
           label, stroke: () => colour(index), width: 1.75, dash: DASHES[index % 8],
           // Results of windows come once a window: a value between two gaps would not be seen without a point.
           spanGaps: !time || sparse(values),
-          points: { show: time && gaps(values), size: 5, fill: () => colour(index) },
+          points: { show: trend || (time && gaps(values)), size: 5, fill: () => colour(index) },
         })),
       ],
       hooks: { drawClear: [drawBands(spec)], draw: [drawNames(spec), drawBound(spec)] },
@@ -185,6 +187,10 @@
     svg.setAttribute("aria-hidden", "true");
     svg.append(stroke);
     return { svg, paint: () => stroke.setAttribute("stroke", colour(index)) };
+  };
+  const whereIs = (spec, index) => {
+    if (spec.kind === "trend") return spec.labels[index];
+    return "at " + (spec.kind === "time" ? seconds : percentile)(spec.x[index]);
   };
   const addLegend = (plot, element) => {
     const format = FORMATS[plot.spec.unit];
@@ -217,7 +223,7 @@
         const value = here ? plot.chart.data[line + 1][index] : null;
         output.textContent = here ? (value === null || value === undefined ? NOTHING : format.full(value)) : "";
       });
-      at.textContent = here ? "at " + (plot.spec.kind === "time" ? seconds : percentile)(plot.chart.data[0][index]) : "";
+      at.textContent = here ? whereIs(plot.spec, index) : "";
     };
   };
   const addKeys = (plot) => {
