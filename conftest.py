@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -172,11 +172,17 @@ def engine(pytestconfig: pytest.Config, settings: Settings) -> Engine:
 
 
 @pytest.fixture
-def run(pytestconfig: pytest.Config, settings: Settings, record_property: Callable[..., None]) -> Runner:
+def run(request: pytest.FixtureRequest, pytestconfig: pytest.Config, settings: Settings) -> Runner:
     """Runs a case, notes its outcome for the closing table, and returns it unjudged."""
     session = pytestconfig.stash[SESSION]
     progress = Progress(pytestconfig.stash[SCREEN], lambda: session.plan.told() if session.plan else "")
-    return Runner(settings, session, progress, record_property, search=pytestconfig.getoption("--search"))
+    return Runner(
+        settings,
+        session,
+        progress,
+        note=lambda name, value: request.node.user_properties.append((name, value)),  # for JUnit XML
+        search=pytestconfig.getoption("--search"),
+    )
 
 
 @pytest.hookimpl(hookwrapper=True)

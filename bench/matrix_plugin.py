@@ -36,7 +36,10 @@ class MatrixPlugin:
         chosen = [item for item in items if _function(item) in _ORDER]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = sorted(chosen, key=lambda item: _ORDER.index(_function(item)))
-        self._session.plan = MatrixPlan([self._planned(item) for item in items])
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """What -m and -k left over is the plan."""
+        self._session.plan = MatrixPlan([self._planned(item) for item in session.items])
 
     def _planned(self, item: pytest.Item) -> Planned:
         params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})

@@ -24,6 +24,7 @@ from bench.search import Length, Search
 from bench.session import Session
 from bench.settings import MAX_EVENTS, MAX_RATE, Settings, new_run_id
 from bench.stack import Stack
+from bench.verdict import Verdict
 from bench.whole_file import write_whole
 
 #: A trial of a search: long enough for the gates on trends, short enough to make many.
@@ -111,16 +112,23 @@ class Runner:
         return outcome
 
     def _note_figures(self, outcome: Outcome) -> None:
-        """For JUnit XML: the verdict and every metric, by the names that the gates have."""
+        """For JUnit XML: verdict and figures; those of an INVALID run are no measurement and stay out."""
         self.note("run_id", outcome.run_id)
         self.note("verdict", outcome.verdict.value)
-        for percentile in ("p50", "p95", "p99", "max"):
-            self.note(f"latency_ms_{percentile}", outcome.latency_ms(percentile))
-        for name, value in outcome.metrics.items():
-            self.note(name, value)
-        for component, usage in outcome.resources.items():
-            for figure, value in usage.items():
-                self.note(f"{figure}_{component}", value)
+        if outcome.verdict is Verdict.INVALID:
+            return
+        figures: dict[str, float | int | None] = {
+            **{f"latency_ms_{name}": outcome.latency_ms(name) for name in ("p50", "p95", "p99", "max")},
+            **outcome.metrics,
+            **{
+                f"{figure}_{component}": value
+                for component, usage in outcome.resources.items()
+                for figure, value in usage.items()
+            },
+        }
+        for name, value in figures.items():
+            if value is not None:
+                self.note(name, value)
 
 
 def _trial_s(case: Case) -> tuple[int, int]:
