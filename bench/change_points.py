@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 import ruptures
+from scipy.ndimage import median_filter
 
 from bench.compare.statistics import FEWEST, chance, relative_change
 
@@ -23,6 +24,8 @@ MOST_RUNS = 365
 _PENALTY = 3.0
 #: Median of |x - y| of two independent normal values, in standard deviations.
 _MEDIAN_DIFFERENCE = 0.9539
+#: A run farther than this from its neighbours, in units of the noise, counts as if it were this far.
+_FARTHEST = 2.5
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,9 @@ def change_points(history: Sequence[float], threshold_share: float) -> list[Chan
     noise = float(np.median(np.abs(np.diff(scale)))) / _MEDIAN_DIFFERENCE
     if noise == 0.0:
         noise = float(np.std(scale)) / 10 or 1.0
+    # One night that was three times as slow would pull a whole stretch with it.
+    around = median_filter(scale, size=5, mode="nearest")
+    scale = np.clip(scale, around - _FARTHEST * noise, around + _FARTHEST * noise)
     found = ruptures.KernelCPD(kernel="linear", min_size=FEWEST).fit((scale / noise).reshape(-1, 1))
     cuts = [0, *found.predict(pen=_PENALTY * math.log(values.size))]
     pieces = [values[start:end] for start, end in pairwise(cuts)]
