@@ -26,6 +26,8 @@ Unit = Literal["run", "sample"]
 ALPHA = 0.05
 #: From this many runs a side on, runs are what is counted: 5 against 5 reaches p = 0.008.
 RUNS_ENOUGH = 5
+#: With fewer runs nobody knows what differs from run to run by chance: a change must be this much larger.
+FEW_RUNS_FACTOR = 2.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Change:
     high_share: float | None = None
     #: Mann–Whitney, corrected for the number of metrics.
     p: float | None = None
-    #: The larger of the practical threshold and the noise floor.
+    #: The larger of the practical threshold (doubled where runs are few) and the noise floor.
     threshold_share: float = 0.0
     noise_share: float = 0.0
     #: What was counted: runs where there are enough of them, else independent stretches of the samples.
@@ -80,7 +82,9 @@ def _measured(metric: Metric, base: list[list[float]], new: list[list[float]]) -
     if min(counted) < FEWEST:
         return Change(metric, "unknown", unit=unit, counted=counted)
     low, high = change_interval(before, after)
-    noise = max(noise_floor(base), noise_floor(new))
+    # A single new run that grows slower all the time must not raise the bar for itself.
+    noise = max(noise_floor(base), noise_floor(new) if len(new) > 1 else 0.0)
+    practical = metric.threshold_share * (1.0 if unit == "run" else FEW_RUNS_FACTOR)
     return Change(
         metric,
         "unknown",
@@ -90,7 +94,7 @@ def _measured(metric: Metric, base: list[list[float]], new: list[list[float]]) -
         low_share=low,
         high_share=high,
         p=chance(before, after),
-        threshold_share=max(metric.threshold_share, noise),
+        threshold_share=max(practical, noise),
         noise_share=noise,
         unit=unit,
         counted=counted,

@@ -18,7 +18,7 @@ class Metric:
     floor: float = 0.0
 
 
-#: Thresholds lie above what the same code shows against itself (docs/comparing.md has the measurement).
+#: For five runs a side or more; with fewer they double (docs/comparing.md has what the same code shows).
 METRICS = (
     Metric("latency_ms_p50", "lower", 0.10, floor=1.0),
     Metric("latency_ms_p99", "lower", 0.25, floor=5.0),

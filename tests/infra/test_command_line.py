@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -106,8 +107,9 @@ def start_case_b(reports: Path) -> subprocess.Popen[bytes]:
             "-m",
             "pytest",
             "-q",
+            "--matrix",
             "-k",
-            "test_case_b",
+            "test_case_b or test_case_f",
             "--infra=local",
             f"--reports-dir={reports}",
         ],
@@ -157,3 +159,8 @@ def test_a_suite_that_is_cut_off_leaves_nothing_running(tmp_path, how):
     assert not any(folder.exists() for folder in folders)
     if how == signal.SIGINT:
         assert '"INVALID"' in next(tmp_path.glob("*/result.json")).read_text()
+        summary = json.loads(next(tmp_path.glob("report-*/summary.json")).read_text())
+        assert [(run["name"], run["verdict"]) for run in summary["runs"]] == [("B-mock", "INVALID")]
+        assert {"name": "F-spark", "reason": "interrupted before its turn"}.items() <= next(
+            one for one in summary["not_run"] if one["name"] == "F-spark"
+        ).items()

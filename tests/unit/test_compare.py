@@ -33,11 +33,18 @@ def test_the_same_again_is_no_regression() -> None:
 
 
 def test_a_fifth_slower_is_a_regression() -> None:
-    """If this fails, an injected slowdown of 20 % passes the gate."""
-    case = finding(run(1), run(2, latency_ms=48.0))
+    """If this fails, a slowdown of 20 % passes the gate."""
+    base, new = [run(seed) for seed in range(5)], [run(seed, latency_ms=48.0) for seed in range(5, 10)]
+    case = finding(base, new)
     assert case.finding == "regression"
     assert "latency_ms_p50" in case.reasons
-    assert compare_runs([run(1)], [run(2, latency_ms=48.0)]).exit_code == exit_codes.REGRESSION
+    assert compare_runs(base, new).exit_code == exit_codes.REGRESSION
+
+
+def test_one_run_alone_needs_more() -> None:
+    """If this fails, what differs between two runs of the same code is called a regression."""
+    assert finding(run(1), run(2, latency_ms=46.0)).finding == "no regression"
+    assert finding(run(1), run(2, latency_ms=52.0)).finding == "regression"
 
 
 def test_a_fifth_less_throughput_is_a_regression() -> None:
