@@ -40,6 +40,7 @@ def summary_lines(runs: Sequence[Run], not_run: Sequence[NotRun] = ()) -> list[s
         else:
             said = f"not run: {row.reason}" if row.mark == "NOT RUN" else row.headline
             lines.append(f"{names[index][0].ljust(widths[0])}  {row.mark.ljust(widths[1])}  {said}")
+            lines += names[index][1:]
     return lines
 
 

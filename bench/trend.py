@@ -16,6 +16,8 @@ from bench.report.trend_section import Trend
 
 #: Two points are a line whatever happened.
 FEWEST_RUNS = 3
+#: The newest changes are told in words; all are dashed lines.
+_MOST_TOLD = 2
 _SHOWN: dict[str, tuple[str, Unit]] = {
     "latency_ms_p50": ("p50", "ms"),
     "latency_ms_p99": ("p99", "ms"),
@@ -44,10 +46,10 @@ def _chart(metric: Metric, entries: Sequence[Entry]) -> Chart:
     known = [index for index, one in enumerate(entries) if metric.name in one.figures]
     points = change_points([entries[index].figures[metric.name] for index in known], metric.threshold_share)
     at = [known[point.index] for point in points]
-    told = [_told(metric, point, entries[index]) for point, index in zip(points, at, strict=True)]
+    told = [_told(metric, point, entries[index]) for point, index in zip(points, at, strict=True)][::-1]
     return Chart(
         title,
-        "; ".join(told) if told else "No lasting change.",
+        f"{'; before that '.join(told[:_MOST_TOLD]).capitalize()}." if told else "No lasting change.",
         unit,
         [float(index + 1) for index in range(len(entries))],
         [Line(title, [one.figures.get(metric.name) for one in entries])],
@@ -61,4 +63,4 @@ def _chart(metric: Metric, entries: Sequence[Entry]) -> Chart:
 def _told(metric: Metric, point: ChangePoint, entry: Entry) -> str:
     worse = (point.change_share > 0) == (metric.better == "lower")
     size = share(abs(point.change_share)).lstrip("+")
-    return f"{'Worse' if worse else 'Better'} by {size} since {entry.at[:10]} ({entry.commit})"
+    return f"{'worse' if worse else 'better'} by {size} since {entry.at[:10]} ({entry.commit[:8]})"
