@@ -49,7 +49,7 @@ def _chart(metric: Metric, entries: Sequence[Entry]) -> Chart:
     told = [_told(metric, point, entries[index]) for point, index in zip(points, at, strict=True)][::-1]
     return Chart(
         title,
-        f"{'; before that '.join(told[:_MOST_TOLD]).capitalize()}." if told else "No lasting change.",
+        _sentence(told),
         unit,
         [float(index + 1) for index in range(len(entries))],
         [Line(title, [one.figures.get(metric.name) for one in entries])],
@@ -64,3 +64,10 @@ def _told(metric: Metric, point: ChangePoint, entry: Entry) -> str:
     worse = (point.change_share > 0) == (metric.better == "lower")
     size = share(abs(point.change_share)).lstrip("+")
     return f"{'worse' if worse else 'better'} by {size} since {entry.at[:10]} ({entry.commit[:8]})"
+
+
+def _sentence(told: Sequence[str]) -> str:
+    if not told:
+        return "No lasting change."
+    newest = "; before that ".join(told[:_MOST_TOLD])
+    return f"{newest[0].upper()}{newest[1:]}."
