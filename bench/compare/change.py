@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from bench.compare.metric import Metric
+from bench.compare.metric import SLIP, Metric
 from bench.compare.statistics import (
     FEWEST,
     chance,
@@ -45,6 +45,8 @@ class Change:
     #: The larger of the practical threshold (doubled where runs are few) and the noise floor.
     threshold_share: float = 0.0
     noise_share: float = 0.0
+    #: And the change must be larger than this, in the metric's unit: the floor, and the change of the slip.
+    threshold: float = 0.0
     #: What was counted: runs where there are enough of them, else independent stretches of the samples.
     unit: Unit = "sample"
     counted: tuple[int, int] = (0, 0)
@@ -61,7 +63,8 @@ def changes(
     metrics: Sequence[Metric], base: Sequence[dict[str, list[float]]], new: Sequence[dict[str, list[float]]]
 ) -> list[Change]:
     """Of one case: every metric that either side has samples of. Each run is a dict of samples by metric."""
-    found = [_measured(metric, _of(base, metric), _of(new, metric)) for metric in metrics]
+    slip_ms = _slip_change_ms(base, new)
+    found = [_measured(metric, _of(base, metric.name), _of(new, metric.name), slip_ms) for metric in metrics]
     told = [change for change in found if change is not None]
     known = [change for change in told if change.p is not None]
     p_values = iter(corrected([change.p for change in known if change.p is not None]))
@@ -69,11 +72,21 @@ def changes(
     return [judged.get(change.metric.name, change) for change in told]
 
 
-def _of(runs: Sequence[dict[str, list[float]]], metric: Metric) -> list[list[float]]:
-    return [run[metric.name] for run in runs if run.get(metric.name)]
+def _of(runs: Sequence[dict[str, list[float]]], name: str) -> list[list[float]]:
+    return [run[name] for run in runs if run.get(name)]
 
 
-def _measured(metric: Metric, base: list[list[float]], new: list[list[float]]) -> Change | None:
+def _slip_change_ms(base: Sequence[dict[str, list[float]]], new: Sequence[dict[str, list[float]]]) -> float:
+    """How much more or less the machine itself disturbed one side: that is nobody's regression."""
+    before, after = (_of(side, SLIP) for side in (base, new))
+    if not before or not after:
+        return 0.0
+    return abs(float(np.median(_values(after, "run")) - np.median(_values(before, "run"))))
+
+
+def _measured(
+    metric: Metric, base: list[list[float]], new: list[list[float]], slip_ms: float
+) -> Change | None:
     if not base and not new:
         return None
     unit: Unit = "run" if min(len(base), len(new)) >= RUNS_ENOUGH else "sample"
@@ -84,7 +97,7 @@ def _measured(metric: Metric, base: list[list[float]], new: list[list[float]]) -
     low, high = change_interval(before, after)
     # A single new run that grows slower all the time must not raise the bar for itself.
     noise = max(noise_floor(base), noise_floor(new) if len(new) > 1 else 0.0)
-    practical = metric.threshold_share * (1.0 if unit == "run" else FEW_RUNS_FACTOR)
+    factor = 1.0 if unit == "run" else FEW_RUNS_FACTOR
     return Change(
         metric,
         "unknown",
@@ -94,7 +107,8 @@ def _measured(metric: Metric, base: list[list[float]], new: list[list[float]]) -
         low_share=low,
         high_share=high,
         p=chance(before, after),
-        threshold_share=max(practical, noise),
+        threshold_share=max(factor * metric.threshold_share, noise),
+        threshold=factor * metric.floor + (slip_ms if metric.holds_slip else 0.0),
         noise_share=noise,
         unit=unit,
         counted=counted,
@@ -113,7 +127,7 @@ def _judged(change: Change) -> Change:
     if share is None or low is None or high is None or p is None or change.base is None or change.new is None:
         return change
     sure = p < ALPHA and not low <= 0.0 <= high
-    matters = abs(share) > change.threshold_share and abs(change.new - change.base) > change.metric.floor
+    matters = abs(share) > change.threshold_share and abs(change.new - change.base) > change.threshold
     if not (sure and matters):
         return replace(change, word="same")
     return replace(change, word="worse" if share > 0 else "better")

@@ -16,15 +16,21 @@ class Metric:
     threshold_share: float
     #: Nor is one by less than this, in the metric's own unit: 0.3 ms more on 0.6 ms is half as much again.
     floor: float = 0.0
+    #: Counts from the intended time, so what the producer itself was late is part of it.
+    holds_slip: bool = False
+
+
+#: The producer's own lateness: the same drivers on the same machine, so its change is the machine's doing.
+SLIP = "slip_ms_p99"
 
 
 #: For five runs a side or more; with fewer they double (docs/comparing.md has what the same code shows).
 METRICS = (
-    Metric("latency_ms_p50", "lower", 0.10, floor=1.0),
-    Metric("latency_ms_p99", "lower", 0.25, floor=5.0),
+    Metric("latency_ms_p50", "lower", 0.10, floor=1.0, holds_slip=True),
+    Metric("latency_ms_p99", "lower", 0.25, floor=10.0, holds_slip=True),
     Metric("lag_max", "lower", 0.25),
     Metric("output_rate_per_s", "higher", 0.05),
-    Metric("cpu_s_per_million", "lower", 0.10),
+    Metric("cpu_s_per_million", "lower", 0.20),
 )
 
 #: Counts that are exact: one more is one too many, no statistics needed.

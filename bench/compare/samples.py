@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
 
+from bench.compare.metric import SLIP
 from bench.report.plain import Json, number
 from bench.report.run import Run
 from bench.report.run_charts import cpu_cores
@@ -15,7 +16,7 @@ Sum = Callable[[Sequence[float]], float]
 
 
 def samples_of(run: Run) -> dict[str, list[float]]:
-    """By the names of metric.METRICS; a metric that the run did not measure has none."""
+    """By the names of metric.METRICS, and the slip; a metric that the run did not measure has none."""
     seconds = [sample for sample in run.samples if sample.get("phase") == "measure"]
     latency = run.histograms.tags.get("measure")
     t_s = latency.t_s if latency else []
@@ -25,6 +26,7 @@ def samples_of(run: Run) -> dict[str, list[float]]:
         "lag_max": (_column(seconds, "out_t_s", "lag"), max),
         "output_rate_per_s": (_column(seconds, "out_t_s", "out_rate"), fmean),
         "cpu_s_per_million": (_cpu(run), fmean),
+        SLIP: (_column(seconds, "t_s", "slip_p99_ms"), median),
     }
     return {name: _blocked(points, run, summed) for name, (points, summed) in found.items()}
 

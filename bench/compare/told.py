@@ -71,9 +71,15 @@ def _row(change: Change) -> tuple[str, ...]:
         share(change.change_share),
         f"{share(change.low_share)} to {share(change.high_share)}",
         numbers.NOTHING if change.p is None else f"{change.p:.2g}",
-        f"{change.threshold_share:.0%}",
+        _needed(change),
         _WORDS[change.word],
     )
+
+
+def _needed(change: Change) -> str:
+    """Both bars that a change has to clear."""
+    bar = f"{change.threshold_share:.0%}"
+    return f"{bar} and {numbers.metric(change.metric.name, change.threshold)}" if change.threshold else bar
 
 
 def share(value: float | None) -> str:

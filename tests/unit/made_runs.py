@@ -28,7 +28,7 @@ def run(seed: int, latency_ms: float = 40.0, rate: float = 1000.0, **changes: An
     p50, p99, rates, lags = noise(latency_ms), noise(2 * latency_ms), noise(rate), noise(latency_ms)
     phases = ["warm-up"] * 5 + ["measure"] * 60 + ["drain"] * 2
     samples = [
-        {"t_s": t, "out_t_s": t, "phase": phase, "out_rate": out, "lag": lag}
+        {"t_s": t, "out_t_s": t, "phase": phase, "out_rate": out, "lag": lag, "slip_p99_ms": 3.0}
         for t, phase, out, lag in zip(t_s, phases, rates, lags, strict=True)
     ]
     usage = [{"t_s": t, "name": "nats", "cpu_s": 0.2 * t, "rss_bytes": 1} for t in t_s[5:65]]

@@ -159,6 +159,7 @@ def test_only_what_was_measured_is_compared() -> None:
         "lag_max": 60,
         "output_rate_per_s": 60,
         "cpu_s_per_million": 59,
+        "slip_ms_p99": 60,
     }
     assert samples["cpu_s_per_million"][0] == pytest.approx(200)
     windowed = samples_of(run(1, window_s=10.0))

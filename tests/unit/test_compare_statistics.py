@@ -170,3 +170,14 @@ def test_from_nothing_to_something_is_worse() -> None:
     lag = next(metric for metric in METRICS if metric.name == "lag_max")
     assert word([[0.0] * 20], [[50.0 + i for i in range(20)]], lag) == "worse"
     assert word([[0.0] * 20], [[0.0] * 20], lag) == "same"
+
+
+def test_what_the_machine_did_is_not_the_codes_doing() -> None:
+    """If this fails, a neighbour who took the CPU for a minute is a regression."""
+    latency = Metric("latency", "lower", 0.10, floor=1.0, holds_slip=True)
+    base = [{"latency": [40.0 + i % 3 for i in range(30)], "slip_ms_p99": [4.0] * 30}]
+    disturbed = [{"latency": [52.0 + i % 3 for i in range(30)], "slip_ms_p99": [18.0] * 30}]
+    slower = [{"latency": [52.0 + i % 3 for i in range(30)], "slip_ms_p99": [4.0] * 30}]
+    assert changes([latency], base, disturbed)[0].word == "same"
+    assert changes([latency], base, slower)[0].word == "worse"
+    assert changes([latency], disturbed, base)[0].word == "same", "nor is it an improvement"
