@@ -64,6 +64,8 @@ def read_run(folder: Path) -> Run:
         manifest=manifest,
         details=mapping(result.get("details")),
         damage=tuple(damage),
+        # Only the run that ends a search has this file.
+        search=text(_read_json(folder / "search.json", []).get("sentence")),
     )
 
 

@@ -84,6 +84,8 @@ class Run:
     details: Json
     #: What is missing from the folder or could not be read.
     damage: tuple[str, ...]
+    #: What a search found that this run confirms, in one sentence; empty outside a search.
+    search: str = ""
 
     @property
     def name(self) -> str:

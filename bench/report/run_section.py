@@ -57,8 +57,10 @@ def _subtitle(run: Run) -> str:
 
 
 def _notices(run: Run) -> Html:
-    """Why a run is no measurement, and what its folder lacks."""
+    """What a search found, why a run is no measurement, and what its folder lacks."""
     notices = []
+    if run.search:
+        notices.append(tag("div", tag("strong", "Search: "), run.search, class_="notice"))
     if run.invalid_reasons:
         reasons = tag("ul", [tag("li", reason) for reason in run.invalid_reasons])
         notices.append(

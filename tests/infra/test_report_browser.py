@@ -18,8 +18,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.history import Entry, likeness
 from bench.latency import HlogWriter, LatencyRecorder
 from bench.report import NotRun, write_report
+from bench.report.folder import read_run
+from bench.report.trend_section import Trend
+from bench.trend import trends_of
 
 pytestmark = pytest.mark.infra
 
@@ -141,7 +145,7 @@ def _as_3_and_4(reading: int, writing: int) -> None:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of a run with windows, an outage and hostile names, and one row that was not run."""
+    """A report of a run with windows, an outage and hostile names, one row that was not run, and a trend."""
     base = tmp_path_factory.mktemp("report")
     folder = base / "C-spark-1"
     folder.mkdir()
@@ -175,7 +179,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     load = {"rate_per_s": 1000, "warmup_s": 5, "measure_s": 30}
     manifest = {"load": load, "windows": {"window_ms": 10_000}, HOSTILE: HOSTILE}
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    return write_report([folder], [NotRun("C", "arroyo", HOSTILE)], base / "out")
+    return write_report([folder], [NotRun("C", "arroyo", HOSTILE)], base / "out", _trends(folder))
+
+
+def _trends(folder: Path) -> list[Trend]:
+    """Twelve nights, the last six a third slower."""
+    run = read_run(folder)
+    like = likeness(run.manifest)
+    levels = [10.0, 10.1, 9.9, 10.05, 10.0, 9.95, 13.3, 13.4, 13.2, 13.35, 13.3, 13.25]
+    history = [
+        Entry(
+            f"2026-01-{day:02}T02:00", "x", run.name, 1000, "PASS", HOSTILE, like, {"latency_ms_p50": level}
+        )
+        for day, level in enumerate(levels, 1)
+    ]
+    return trends_of([run], history)
 
 
 def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:
@@ -234,6 +252,16 @@ def test_no_error_and_no_request_leaves_the_file(browser: Browser, page: Path) -
     assert [url for url in urls if url != page.as_uri() and not url.startswith("data:")] == []
     assert page.as_uri() in urls, "the browser did not tell its requests, so nothing was checked"
     assert browser.complaints() == []
+
+
+def test_the_trend_names_its_runs(browser: Browser) -> None:
+    """Were this to fail, nobody could tell which night a point is, or that the level changed."""
+    assert "Worse by 33" in browser.js("document.querySelector('#trend').parentElement.textContent")
+    browser.js("[...document.querySelectorAll('.plot')].at(-1).focus()")
+    browser.press("End")
+    browser.wait(
+        "[...document.querySelectorAll('.legend .said')].at(-1).textContent.startsWith('2026-01-12')"
+    )
 
 
 def test_policy_stops_a_request_from_inside(browser: Browser) -> None:
