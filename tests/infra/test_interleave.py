@@ -53,6 +53,17 @@ def test_two_turns_of_a_revision_and_the_tree_as_it_stands(tmp_path):
     assert "load.rate_per_s: 2000 in the base, 1500 now" in done.stdout
     assert "turn 2 of 2: new (.) --rate 1500" in done.stderr
     assert git("worktree", "list") == before
+    compared_with(folder / "base", tmp_path)
+
+
+def compared_with(baseline: Path, reports: Path) -> None:
+    """The same run once more, with the first as its --baseline."""
+    words = [sys.executable, "-m", "pytest", *SHORT, f"--baseline={baseline}", f"--reports-dir={reports}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    told = json.loads(next(reports.glob("report-*/compare.json")).read_text())
+    assert f"compared with {baseline}" in done.stdout
+    assert told["cases"][0]["finding"] in ("no regression", "regression", "invalid"), told
+    assert done.returncode == told["exit_code"] or "failed" in done.stdout
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["TERM", "kill -9"])
