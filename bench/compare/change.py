@@ -15,7 +15,8 @@ from bench.compare.statistics import (
     change_interval,
     corrected,
     independent,
-    noise_floor,
+    noise_of_runs,
+    noise_within,
     relative_change,
 )
 
@@ -90,13 +91,12 @@ def _measured(
     if not base and not new:
         return None
     unit: Unit = "run" if min(len(base), len(new)) >= RUNS_ENOUGH else "sample"
-    before, after = (_values(side, unit) for side in (base, new))
+    before, after = (_values(side, unit, metric.quantile) for side in (base, new))
     counted = (len(before), len(after))
     if min(counted) < FEWEST:
         return Change(metric, "unknown", unit=unit, counted=counted)
     low, high = change_interval(before, after)
-    # A single new run that grows slower all the time must not raise the bar for itself.
-    noise = max(noise_floor(base), noise_floor(new) if len(new) > 1 else 0.0)
+    noise = _noise(base, new, metric.quantile)
     factor = 1.0 if unit == "run" else FEW_RUNS_FACTOR
     return Change(
         metric,
@@ -115,9 +115,17 @@ def _measured(
     )
 
 
-def _values(runs: list[list[float]], unit: Unit) -> list[float]:
+def _noise(base: list[list[float]], new: list[list[float]], quantile: float) -> float:
+    if len(base) == 1:
+        # A single new run that grows slower all the time must not raise the bar for itself.
+        return noise_within(base[0])
+    sides = [side for side in (base, new) if len(side) > 1]
+    return max(noise_of_runs(_values(side, "run", quantile)) for side in sides)
+
+
+def _values(runs: list[list[float]], unit: Unit, quantile: float = 0.5) -> list[float]:
     if unit == "run":
-        return [float(np.median(run)) for run in runs]
+        return [float(np.quantile(run, quantile)) for run in runs]
     return [value for run in runs for value in independent(run)]
 
 

@@ -7,7 +7,7 @@ series is first cut into blocks as long as it remembers itself, and each block c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations, islice, pairwise
 
 import numpy as np
@@ -104,22 +104,19 @@ def corrected(chances: Sequence[float]) -> list[float]:
     return out
 
 
-def noise_floor(runs: Sequence[Sequence[float]]) -> float:
-    """The largest change that one side shows against itself (A/A), as a share.
-
-    Of several runs: over the ways to split them in two halves, by each run's median. Of one run: its first
-    half against its second, which knows nothing of what differs from run to run.
-    """
-    change: Callable[[Sequence[float], Sequence[float]], float] = relative_change
-    if len(runs) == 1:
-        series = runs[0]
-        half = len(series) // 2
-        return abs(change(series[:half], series[-half:])) if half >= 2 else 0.0
-    medians = [float(np.median(run)) for run in runs]
-    everything = range(len(medians))
+def noise_of_runs(values: Sequence[float]) -> float:
+    """The largest change of one side against itself (A/A): over the ways to split its runs in halves."""
+    everything = range(len(values))
     largest = 0.0
-    for chosen in islice(combinations(everything, len(medians) // 2), _MOST_SPLITS):
-        one = [medians[index] for index in chosen]
-        rest = [medians[index] for index in everything if index not in chosen]
-        largest = max(largest, abs(change(one, rest)))
+    for chosen in islice(combinations(everything, len(values) // 2), _MOST_SPLITS):
+        one = [values[index] for index in chosen]
+        rest = [values[index] for index in everything if index not in chosen]
+        if one:
+            largest = max(largest, abs(relative_change(one, rest)))
     return largest
+
+
+def noise_within(series: Sequence[float]) -> float:
+    """Of a single run: its first half against its second, which knows nothing of what differs by run."""
+    half = len(series) // 2
+    return abs(relative_change(series[:half], series[-half:])) if half >= 2 else 0.0

@@ -17,7 +17,8 @@ from bench.compare.statistics import (
     corrected,
     independent,
     memory_length,
-    noise_floor,
+    noise_of_runs,
+    noise_within,
     relative_change,
 )
 
@@ -151,11 +152,21 @@ def test_a_change_below_the_floor_is_no_finding() -> None:
 def test_runs_of_one_side_that_differ_raise_the_bar() -> None:
     """If this fails, what differs from run to run of the same code is taken for the code's doing."""
     base = [[level] * 10 for level in (80.0, 120.0, 90.0, 130.0, 85.0)]
-    assert noise_floor(base) > 0.25
+    assert noise_of_runs([run[0] for run in base]) > 0.25
     assert word(base, [[1.3 * level for level in run] for run in base]) == "same"
     steady = [[level] * 10 for level in (99.0, 101.0, 100.0, 102.0, 98.0)]
     assert word(steady, [[1.3 * level for level in run] for run in steady]) == "worse"
-    assert noise_floor([[100.0] * 10, [150.0] * 10]) == pytest.approx(0.5, abs=0.01)
+    assert noise_of_runs([100.0, 150.0]) == pytest.approx(0.5)
+    assert noise_within([100.0] * 5 + [150.0] * 5) == pytest.approx(0.5)
+
+
+def test_a_disturbed_run_does_not_hide_a_slower_one() -> None:
+    """If this fails, one noisy minute among ten runs hides a slowdown of 20 %."""
+    rng = np.random.default_rng(17)
+    p50 = Metric("p50", "lower", 0.10, quantile=0.25)
+    runs = [[remembering(rng, 20, 0.3) for _ in range(5)] for _ in range(2)]
+    runs[0][2][10:] = [1.35 * value for value in runs[0][2][10:]]
+    assert word(runs[0], [[1.2 * value for value in run] for run in runs[1]], p50) == "worse"
 
 
 def test_too_few_samples_say_so() -> None:
