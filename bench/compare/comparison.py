@@ -101,7 +101,7 @@ def _compared(
         _unique(flags),
         tuple(found),
         tuple(run.run_id for run in fitting),
-        new_ids,
+        tuple(run.run_id for run in measured),
     )
 
 

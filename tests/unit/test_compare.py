@@ -130,6 +130,7 @@ def test_an_invalid_run_is_neither_base_nor_finding() -> None:
     both = finding(run(1), [invalid, run(3)])
     assert both.finding == "no regression"
     assert any("left out" in flag for flag in both.flags)
+    assert both.new_ids == ("B-3",), "what was left out is not counted"
 
 
 def test_a_regression_outweighs_what_else_is_wrong() -> None:
