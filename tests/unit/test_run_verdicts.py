@@ -80,7 +80,6 @@ def complete_a(case: Case) -> PipelineA:
     latency.record(ConstantRate(START_NS, case.load.rate_per_s).intended_ns(seqs), np.full(len(seqs), 4000))
     pipeline._observer = SimpleNamespace(  # type: ignore[assignment]
         ledger=ledger,
-        foreign=0,
         redelivered=0,
         latency=latency,
         to_stored=LatencyRecorder(),
@@ -136,8 +135,7 @@ def complete_b(case: Case, monkeypatch: pytest.MonkeyPatch, offset_ms: float = 0
         received=case.load.total,
         committed=case.load.total,
         redelivered=0,
-        malformed=0,
-        foreign=0,
+        stray=0,
         db_had=0,
     )
     state = SimpleNamespace(polls=8, rows=case.load.total)
