@@ -11,9 +11,11 @@ from typing import Any, TextIO
 import pytest
 
 from bench.attempts import attempt_id, run_until_measured
+from bench.bento.sink import BentoSink
 from bench.case import Case
 from bench.engine.protocol import Engine, EngineError
-from bench.engine.spark import SparkEngine, SparkSettings
+from bench.engine.registry import ENGINES, EngineOptions, not_run, of_case
+from bench.engine.spark import SparkSettings
 from bench.infra.errors import InfraError
 from bench.infra.provider import CHOICES, Provider, choose_provider
 from bench.infra.service import Service, TidbEndpoint, running
@@ -22,7 +24,7 @@ from bench.outcome import Outcome
 from bench.pipeline import PipelineBuilder
 from bench.profile import PROFILES
 from bench.progress import Progress
-from bench.report import NotRun, write_report
+from bench.report import write_report
 from bench.run import run_case
 from bench.runfiles import ReportsError
 from bench.settings import RawOptions, Settings, UsageError, check_options, new_run_id
@@ -32,16 +34,6 @@ from bench.verdict import RunFailed, RunInvalid
 
 #: pytest's own codes end at 5; a CI can tell "too slow" (1) from "could not be measured".
 EXIT_INVALID = 7
-
-ENGINES = ("spark",)
-
-_NO_ADAPTER = "the suite has no adapter for this engine yet"
-#: Rows of the roadmap's matrix that cannot be run yet; a reader must not take them for forgotten.
-NOT_RUN = (
-    *(NotRun(case, variant, _NO_ADAPTER) for case in "CD" for variant in ("arroyo", "rw")),
-    NotRun("E", "arroyo", "the suite has no Bento sink path yet"),
-    NotRun("F", "rw", _NO_ADAPTER),
-)
 
 SETTINGS = pytest.StashKey[Settings]()
 OUTCOMES = pytest.StashKey[list[Outcome]]()
@@ -77,8 +69,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--reports-dir", default=defaults.reports_dir, metavar="DIR", help=REPORTS_DIR_HELP)
     add("--seed", default=defaults.seed, help="seed of the payload's padding [%(default)s]")
     add("--window-ms", default=None, help="the engine's tumbling window [by profile]")
-    add("--window-clock", default=defaults.window_clock, help="processing or event [%(default)s]")
-    add("--engine", default="spark", help=f"engine of cases C, D, F: {', '.join(ENGINES)} [%(default)s]")
+    add("--window-clock", default=None, help="processing, ingest or event [by engine]")
+    add("--engine", default=None, help=f"engine of cases C to F: {', '.join(ENGINES)} [spark; matrix: all]")
+    add("--engine-image", default=None, help="container image of the engine [by engine]")
     add("--spark-master", default="local[*]", help="any Spark master URL [%(default)s]")
     add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
     add("--trigger-ms", default=None, help="Spark's micro-batch trigger [the job's default]")
@@ -96,10 +89,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SETTINGS] = check_options(_raw_options(config))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    for option, choices in (("--infra", CHOICES), ("--engine", ENGINES)):
-        if config.getoption(option) not in choices:
-            wanted = ", ".join(choices)
-            raise pytest.UsageError(f"{option} {config.getoption(option)}: choose one of {wanted}")
+    if config.getoption("--infra") not in CHOICES:
+        wanted = ", ".join(CHOICES)
+        raise pytest.UsageError(f"--infra {config.getoption('--infra')}: choose one of {wanted}")
     config.stash[OUTCOMES] = []
     # Capturing is suspended at this moment: this is the terminal itself, for the live line.
     config.stash[SCREEN] = os.fdopen(os.dup(sys.stderr.fileno()), "w")
@@ -118,6 +110,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = [item for item in items if item.name.split("[")[0] in order]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = sorted(chosen, key=lambda item: order.index(item.name.split("[")[0]))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """With --matrix every engine has its turn in the cases that it runs."""
+    config = metafunc.config
+    case = _case_letter(metafunc.definition)
+    named = config.stash[SETTINGS].engine_named
+    if case and "engine" in metafunc.fixturenames and config.getoption("--matrix") and not named:
+        metafunc.parametrize("engine", of_case(case), indirect=True)
+
+
+def _case_letter(node: pytest.Item) -> str | None:
+    names = [mark.name for mark in node.iter_markers() if mark.name.startswith("case")]
+    return names[0].removeprefix("case") if names else None
 
 
 @pytest.fixture(scope="session")
@@ -159,17 +165,37 @@ def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
     return Stack(nats_stack.provider, nats_stack.nats, tidb_service)
 
 
-@pytest.fixture
-def engine(pytestconfig: pytest.Config, settings: Settings) -> Engine:
-    """The engine under test, not yet deployed."""
-    return SparkEngine(
-        SparkSettings(
-            master=pytestconfig.getoption("--spark-master"),
+def _engine_options(config: pytest.Config) -> EngineOptions:
+    settings, screen = config.stash[SETTINGS], config.stash[SCREEN]
+    return EngineOptions(
+        image=config.getoption("--engine-image"),
+        spark=SparkSettings(
+            master=config.getoption("--spark-master"),
             trigger_ms=settings.trigger_ms,
-            checkpoint=pytestconfig.getoption("--checkpoint"),
+            checkpoint=config.getoption("--checkpoint"),
             conf=settings.spark_conf,
-        )
+        ),
+        environ=os.environ,
+        allow_remote_target=config.getoption("--allow-remote-target"),
+        say=lambda line: print(f"jetlag: {line}", file=screen, flush=True),
     )
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, pytestconfig: pytest.Config, settings: Settings) -> Engine:
+    """The engine under test, not yet deployed."""
+    row = ENGINES[getattr(request, "param", settings.engine)]
+    options = _engine_options(pytestconfig)
+    reason = row.refusal(_case_letter(request.node) or "C", settings.window_clock) or row.absent(options)
+    if reason is not None:
+        pytest.skip(reason)
+    return row.make(options)
+
+
+@pytest.fixture
+def bento_sink() -> BentoSink:
+    """Case E's way into TiDB, not yet started."""
+    return BentoSink(os.environ.get("JETLAG_BENTO_IMAGE"))
 
 
 @pytest.fixture
@@ -247,11 +273,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.line("")
     for outcome in outcomes:
         terminalreporter.line(f"{outcome.case.name}: {outcome.folder}")
-    not_run = NOT_RUN if config.getoption("--matrix") else ()
+    asked = config.stash[SETTINGS]
+    variants = (asked.engine,) if asked.engine_named else tuple(ENGINES)
+    missing = not_run(_engine_options(config), variants) if config.getoption("--matrix") else []
     try:
         page = write_report(
             [outcome.folder for outcome in outcomes],
-            not_run,
+            missing,
             config.stash[SETTINGS].reports_dir / new_run_id("report"),
         )
         terminalreporter.line(f"report: {page}")

@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol
 
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
 
-WindowClock = Literal["processing", "event"]
+#: processing: when the engine saw the event; ingest: when JetStream stored it; event: its producer_ts_ms.
+WindowClock = Literal["processing", "ingest", "event"]
 Sink = Literal["jetstream", "tidb"]
 
 
@@ -41,6 +42,11 @@ class Engine(Protocol):
     @property
     def window_clocks(self) -> tuple[WindowClock, ...]:
         """The clocks by which this engine can close windows."""
+        ...
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether a window closes only when newer events arrive: the suite then sends sentinels."""
         ...
 
     def deploy(self, job: EngineJob) -> None: ...

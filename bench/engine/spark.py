@@ -45,6 +45,7 @@ def spark_folders(folder: Path) -> dict[str, str]:
 class SparkEngine:
     variant = "spark"
     window_clocks: tuple[WindowClock, ...] = ("processing", "event")
+    needs_flush = False  # its source makes ticks
 
     def __init__(self, settings: SparkSettings | None = None) -> None:
         self._settings = settings or SparkSettings()

@@ -1,0 +1,48 @@
+"""Bento's configurations: the YAML files beside this one, with the run's values filled in.
+
+The files use Bento's own `${NAME}`, so that they run by hand too. We fill them in ourselves because the
+values hold passwords: an environment shows in `docker inspect`, a private file does not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from bench.infra.endpoint import NatsEndpoint, TidbEndpoint, bracketed
+
+_NAME = re.compile(r"\$\{([A-Z_]+)\}")
+
+
+def render(file: str, values: Mapping[str, str]) -> str:
+    """`values` by name; one that the file asks for and nobody gave is a KeyError, never an empty string."""
+    text = (Path(__file__).parent / file).read_text()
+    return _NAME.sub(lambda match: _quoted(values[match[1]]), text)
+
+
+def _quoted(value: str) -> str:
+    """For the inside of double quotes in YAML; the dollar too, or Bento would fill in what follows it."""
+    return json.dumps(value)[1:-1].replace("$", "\\u0024")
+
+
+def nats_url(endpoint: NatsEndpoint) -> str:
+    """With its credentials: Bento has no other place for a user and a password."""
+    scheme, _, rest = endpoint.url.partition("://")
+    if not endpoint.user:
+        return endpoint.url
+    return f"{scheme}://{quote(endpoint.user, safe='')}:{quote(endpoint.password, safe='')}@{rest}"
+
+
+def tidb_dsn(endpoint: TidbEndpoint) -> str:
+    """In the Go driver's spelling; without interpolateParams every batch would be prepared first."""
+    address = f"tcp({bracketed(endpoint.host)}:{endpoint.port})"
+    return f"{endpoint.user}:{endpoint.password}@{address}/{endpoint.database}?interpolateParams=true"
+
+
+def secrets_of(*endpoints: NatsEndpoint | TidbEndpoint | None) -> list[str]:
+    """What must not show in a log, as it was given and as it stands in a URL."""
+    passwords = [endpoint.password for endpoint in endpoints if endpoint is not None and endpoint.password]
+    return [spelling for password in passwords for spelling in (password, quote(password, safe=""))]

@@ -1,0 +1,75 @@
+"""The engines of the suite, one row each: their cases, their clocks, and whether they are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from bench.engine.protocol import Engine, WindowClock
+from bench.engine.spark import SparkEngine, SparkSettings
+from bench.report.not_run import NotRun
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What the user says of engines."""
+
+    image: str | None = None
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    allow_remote_target: bool = False
+    #: Is told what takes long (an image being pulled).
+    say: Callable[[str], None] = lambda _line: None
+
+
+@dataclass(frozen=True)
+class EngineRow:
+    variant: str
+    cases: str
+    #: The first is the default.
+    window_clocks: tuple[WindowClock, ...]
+    make: Callable[[EngineOptions], Engine]
+    #: Why it cannot be run here, with the one command that mends it; None if it can.
+    absent: Callable[[EngineOptions], str | None] = lambda _options: None
+
+    def refusal(self, case: str, clock: WindowClock | None) -> str | None:
+        """Why this engine does not run the case by the clock that the user asked for, if any."""
+        if case not in self.cases:
+            return f"{self.variant} runs the cases {', '.join(self.cases)}, not {case}"
+        if clock is not None and clock not in self.window_clocks:
+            return f"{self.variant} closes windows by {' or '.join(self.window_clocks)} time, not {clock}"
+        return None
+
+
+def _spark(options: EngineOptions) -> Engine:
+    return SparkEngine(options.spark)
+
+
+def _bento(options: EngineOptions) -> Engine:
+    from bench.engine.bento import BentoEngine
+
+    return BentoEngine(options.image or options.environ.get("JETLAG_BENTO_IMAGE"))
+
+
+ENGINES: dict[str, EngineRow] = {
+    row.variant: row
+    for row in (
+        EngineRow("spark", "CDEF", ("processing", "event"), _spark),
+        EngineRow("bento", "CD", ("processing",), _bento),
+    )
+}
+
+
+def of_case(case: str) -> list[str]:
+    return [row.variant for row in ENGINES.values() if case in row.cases]
+
+
+def not_run(options: EngineOptions, variants: tuple[str, ...] = tuple(ENGINES)) -> list[NotRun]:
+    """The rows of the matrix that could not be run; a reader must not take them for forgotten."""
+    reasons = {variant: ENGINES[variant].absent(options) for variant in variants}
+    return [
+        NotRun(case, variant, reason)
+        for case in "CDEF"
+        for variant, reason in reasons.items()
+        if reason is not None and case in ENGINES[variant].cases
+    ]
