@@ -94,7 +94,7 @@ def check_options(raw: RawOptions) -> Settings:
         raise UsageError(f"--storage {_shown(raw.storage)}: choose memory or file")
     if raw.replicas not in ("1", "3", "5"):
         raise UsageError(f"--replicas {_shown(raw.replicas)}: JetStream keeps 1, 3 or 5")
-    engine = raw.engine or DEFAULT_ENGINE
+    engine = DEFAULT_ENGINE if raw.engine is None else raw.engine
     profile = PROFILES[raw.profile]
     warmup_s = None if raw.warmup is None else _whole("--warmup", raw.warmup, 0, MAX_SECONDS)
     measure_s = None if raw.measure is None else _whole("--measure", raw.measure, 4, MAX_SECONDS)

@@ -7,20 +7,16 @@ values hold passwords: an environment shows in `docker inspect`, a private file 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint, bracketed
-
-_NAME = re.compile(r"\$\{([A-Z_]+)\}")
+from bench.template import fill
 
 
 def render(file: str, values: Mapping[str, str]) -> str:
-    """`values` by name; one that the file asks for and nobody gave is a KeyError, never an empty string."""
-    text = (Path(__file__).parent / file).read_text()
-    return _NAME.sub(lambda match: _quoted(values[match[1]]), text)
+    return fill(Path(__file__).parent / file, values, _quoted)
 
 
 def _quoted(value: str) -> str:

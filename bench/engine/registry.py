@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from bench.engine.at_hand import ARROYO, RISINGWAVE, Origin
 from bench.engine.protocol import Engine, WindowClock
 from bench.engine.spark import SparkEngine, SparkSettings
+from bench.infra.external_url import arroyo_url, risingwave_endpoint
 from bench.report.not_run import NotRun
 
 
@@ -51,11 +53,46 @@ def _bento(options: EngineOptions) -> Engine:
     return BentoEngine(options.image or options.environ.get("JETLAG_BENTO_IMAGE"))
 
 
+def _arroyo(options: EngineOptions) -> Engine:
+    # Imported late, here and below: testcontainers and psycopg take a while, and most runs need neither.
+    from bench.engine.arroyo import ArroyoEngine
+    from bench.infra.external_engine import ExternalArroyo
+
+    url = ARROYO.url(options.environ)
+    if url is not None:
+        address = arroyo_url(url, allow_remote_target=options.allow_remote_target)
+        return ArroyoEngine(ExternalArroyo(address), f"external {address}")
+    from bench.infra.container_arroyo import ContainerArroyo
+
+    image = ARROYO.image(options.image, options.environ)
+    return ArroyoEngine(ContainerArroyo(image), f"image {image}")
+
+
+def _risingwave(options: EngineOptions) -> Engine:
+    from bench.engine.risingwave import RisingWaveEngine
+    from bench.infra.external_engine import ExternalRisingWave
+
+    url = RISINGWAVE.url(options.environ)
+    if url is not None:
+        endpoint = risingwave_endpoint(url, allow_remote_target=options.allow_remote_target)
+        return RisingWaveEngine(ExternalRisingWave(endpoint), f"external {endpoint.url}")
+    from bench.infra.container_risingwave import ContainerRisingWave
+
+    image = RISINGWAVE.image(options.image, options.environ)
+    return RisingWaveEngine(ContainerRisingWave(image), f"image {image}")
+
+
+def _needs(origin: Origin) -> Callable[[EngineOptions], str | None]:
+    return lambda options: origin.absent(options.image, options.environ, options.say)
+
+
 ENGINES: dict[str, EngineRow] = {
     row.variant: row
     for row in (
         EngineRow("spark", "CDEF", ("processing", "event"), _spark),
         EngineRow("bento", "CD", ("processing",), _bento),
+        EngineRow("arroyo", "CDE", ("ingest", "event"), _arroyo, _needs(ARROYO)),
+        EngineRow("rw", "CDF", ("event",), _risingwave, _needs(RISINGWAVE)),
     )
 }
 

@@ -46,3 +46,16 @@ class TidbEndpoint:
     @property
     def url(self) -> str:
         return f"mysql://{bracketed(self.host)}:{self.port}/{self.database}"
+
+
+@dataclass(frozen=True)
+class RisingWaveEndpoint:
+    host: str
+    port: int
+    user: str = "root"
+    password: str = field(default="", repr=False)
+    database: str = "dev"
+
+    @property
+    def url(self) -> str:
+        return f"postgres://{bracketed(self.host)}:{self.port}/{self.database}"

@@ -35,6 +35,7 @@ CHOICES = {
     "storage": ("memory", "file"),
     "replicas": ("1", "3", "5"),
     "window_clock": ("processing", "event"),
+    "engine": ("spark", "bento", "arroyo", "rw"),
 }
 
 

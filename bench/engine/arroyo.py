@@ -1,0 +1,181 @@
+"""Arroyo: one pipeline a partition, deployed over its REST API, in a container or where the user runs it.
+
+What it cannot do as the contract has it: it has no processing-time windows (ingest or event time instead), no
+durable of a given name (it makes and remakes its own consumers), and its sink publishes without an answer.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any, Protocol
+
+from bench.engine.arroyo_sql import pipeline_sql
+from bench.engine.protocol import EngineError, EngineJob, WindowClock
+from bench.infra.arroyo_api import ArroyoApi, ArroyoError, Job
+from bench.infra.errors import ServiceError
+from bench.infra.waiting import wait_until
+
+#: Arroyo holds back what it has not checkpointed: its default of 10 s would be a second window.
+CHECKPOINT_INTERVAL_S = 2.0
+START_TIMEOUT_S = 60.0
+LOOK_EVERY_S = 1.0
+LOOK_TIMEOUT_S = 2.0
+RUNNING = "Running"
+BROKEN = ("Failed", "Finished", "Stopped")
+
+
+class ArroyoService(Protocol):
+    """A container of ours, or an Arroyo that the user runs."""
+
+    @property
+    def url(self) -> str: ...
+
+    def start(self) -> None: ...
+
+    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def running(self) -> bool: ...
+
+    def log_tail(self, lines: int = 40) -> str: ...
+
+    def pids(self) -> list[int]: ...
+
+    def kill(self) -> None: ...
+
+    def restart(self) -> None: ...
+
+    def build_id(self) -> str: ...
+
+
+class ArroyoEngine:
+    variant = "arroyo"
+    window_clocks: tuple[WindowClock, ...] = ("ingest", "event")
+    needs_flush = True
+
+    def __init__(self, service: ArroyoService, source: str) -> None:
+        """`source` tells the manifest where it comes from: an image or an address."""
+        self._service = service
+        self._source = source
+        self._pipelines: list[str] = []
+        self._started: dict[str, int] = {}
+        self._job: EngineJob | None = None
+        self._looked_at = 0.0
+        self._healthy = True
+        self._build = ""
+
+    # -- life ------------------------------------------------------------------------
+
+    def deploy(self, job: EngineJob) -> None:
+        if job.sink != "jetstream":
+            raise EngineError("arroyo has no sink for TiDB: it runs the cases C, D and E")
+        self._job = job
+        try:
+            self._service.start()
+            self._service.wait_ready(START_TIMEOUT_S)
+            self._build = self._service.build_id()
+            for partition in range(job.partitions):
+                name = f"jetlag-{job.run_id}-{partition}"
+                query = pipeline_sql(job, partition)
+                self._pipelines.append(self._api().create_pipeline(name, query, CHECKPOINT_INTERVAL_S))
+        except (ServiceError, ArroyoError, OSError) as error:
+            raise EngineError(self._redacted(f"arroyo cannot be deployed: {error}")) from None
+
+    def wait_ready(self, timeout_s: float) -> None:
+        """Until every pipeline runs; from then on another start of one is a restart, and spoils the run."""
+
+        def ready() -> bool:
+            jobs = {pipeline: self._api().job(pipeline) for pipeline in self._pipelines}
+            for job in jobs.values():
+                if job is not None and job.state in BROKEN:
+                    why = job.failure or "no reason given"
+                    raise EngineError(f"arroyo: a pipeline is {job.state}: {why}")
+            self._started = {pipeline: job.run_id for pipeline, job in jobs.items() if job is not None}
+            return all(job is not None and job.state == RUNNING for job in jobs.values())
+
+        try:
+            wait_until(ready, timeout_s, "arroyo is not ready", interval_s=0.5, abort_on=(EngineError,))
+        except TimeoutError as error:
+            raise EngineError(f"{error}: {error.__cause__ or ''}\n{self.log_tail()}") from None
+
+    def stop(self) -> None:
+        pipelines, self._pipelines = self._pipelines, []
+        for pipeline in pipelines:
+            # In a container they go with it; an Arroyo of the user's must be left as it was found.
+            with suppress(ArroyoError, OSError):
+                self._api().stop_pipeline(pipeline)
+                self._delete_when_stopped(pipeline)
+        self._service.stop()
+
+    def _delete_when_stopped(self, pipeline: str) -> None:
+        def stopped() -> bool:
+            job = self._api().job(pipeline)
+            return job is None or job.state in BROKEN
+
+        with suppress(TimeoutError):
+            wait_until(stopped, 10.0, "the pipeline does not stop", interval_s=0.2)
+        self._api().delete_pipeline(pipeline)
+
+    # -- looking in ----------------------------------------------------------------------
+
+    def running(self) -> bool:
+        """Whether every pipeline runs, and is the one that was started: asked for once a second."""
+        if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
+            self._healthy = self._service.running() and all(map(self._as_started, self._pipelines))
+            self._looked_at = time.monotonic()
+        return self._healthy
+
+    def _as_started(self, pipeline: str) -> bool:
+        job = self._peek(pipeline)
+        if job is None or job.state in BROKEN:
+            return False
+        known = self._started.get(pipeline)
+        if known is None:
+            return True  # before wait_ready nothing counts as a restart
+        # Told once: the run is spoiled, but goes on, so that its ledger counts what was published twice.
+        self._started[pipeline] = job.run_id
+        return job.state == RUNNING and job.run_id == known
+
+    def _peek(self, pipeline: str) -> Job | None:
+        try:
+            return self._api().job(pipeline, LOOK_TIMEOUT_S)
+        except (ArroyoError, OSError):
+            return None
+
+    def progress(self) -> list[dict[str, Any]]:
+        return []
+
+    def pids(self) -> list[int]:
+        return self._service.pids()
+
+    def log_tail(self, lines: int = 30) -> str:
+        return self._redacted(self._service.log_tail(lines))
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "engine": "arroyo",
+            "from": self._source,
+            "build": self._build or None,
+            "pipelines": "one a partition, parallelism 1",
+            "checkpoint_interval_s": CHECKPOINT_INTERVAL_S,
+            "watermark_delay_s": 1,
+            "durable": "Arroyo's own, remade at each start: it takes no name",
+            "sink": "core publish, not acknowledged",
+        }
+
+    # -- faults ------------------------------------------------------------------------
+
+    def kill(self) -> None:
+        self._service.kill()
+
+    def restart(self) -> None:
+        self._service.restart()
+
+    def _api(self) -> ArroyoApi:
+        return ArroyoApi(self._service.url)
+
+    def _redacted(self, text: str) -> str:
+        password = self._job.nats.password if self._job else ""
+        return text.replace(password, "***") if password else text
