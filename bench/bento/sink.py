@@ -31,18 +31,8 @@ class BentoSink(BentoProcess):
         self._ack_wait_s = ack_wait_s
 
     def deploy(self, job: SinkJob) -> None:
-        values = {
-            "NATS_URL": nats_url(job.nats),
-            "TIDB_DSN": tidb_dsn(job.tidb),
-            "DURABLE": job.durable.name,
-            "RESULTS_FILTER": job.durable.filter_subject,
-            "RUN_ID": job.run_id,
-            "VARIANT": job.variant,
-            "ACK_WAIT": f"{self._ack_wait_s}s",
-        }
         self.launch(
-            lambda address: render(CONFIG, {**values, "HTTP_ADDRESS": address}),
-            secrets_of(job.nats, job.tidb),
+            lambda address: sink_config(job, address, self._ack_wait_s), secrets_of(job.nats, job.tidb)
         )
 
     def settings(self) -> dict[str, Any]:
@@ -55,3 +45,19 @@ class BentoSink(BentoProcess):
             "max_ack_pending": 8192,
             "ack_wait_s": self._ack_wait_s,
         }
+
+
+def sink_config(job: SinkJob, address: str, ack_wait_s: int) -> str:
+    return render(
+        CONFIG,
+        {
+            "HTTP_ADDRESS": address,
+            "NATS_URL": nats_url(job.nats),
+            "TIDB_DSN": tidb_dsn(job.tidb),
+            "DURABLE": job.durable.name,
+            "RESULTS_FILTER": job.durable.filter_subject,
+            "RUN_ID": job.run_id,
+            "VARIANT": job.variant,
+            "ACK_WAIT": f"{ack_wait_s}s",
+        },
+    )

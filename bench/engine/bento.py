@@ -25,18 +25,24 @@ class BentoEngine(BentoProcess):
     window_clocks: tuple[WindowClock, ...] = ("processing",)
     needs_flush = False
 
+    def __init__(self, image: str | None = None, min_ack_wait_s: int = MIN_ACK_WAIT_S) -> None:
+        super().__init__(image)
+        self._min_ack_wait_s = min_ack_wait_s
+
     def deploy(self, job: EngineJob) -> None:
         if job.sink != "jetstream":
             raise EngineError("bento writes its windows to JetStream only")
-        self.launch(lambda address: windows_config(job, address), secrets_of(job.nats))
+        self.launch(
+            lambda address: windows_config(job, address, self._min_ack_wait_s), secrets_of(job.nats)
+        )
 
     def settings(self) -> dict[str, Any]:
         return {"engine": "bento", **self.build(), "delivery": "at least once", "max_ack_pending": 1_000_000}
 
 
-def windows_config(job: EngineJob, address: str) -> str:
+def windows_config(job: EngineJob, address: str, min_ack_wait_s: int = MIN_ACK_WAIT_S) -> str:
     # Events wait unacknowledged for their window to close: redelivered before that, they would count twice.
-    ack_wait_s = max(MIN_ACK_WAIT_S, 3 * job.window_ms // 1000)
+    ack_wait_s = max(min_ack_wait_s, 3 * job.window_ms // 1000)
     return render(
         CONFIG,
         {
