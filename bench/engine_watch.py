@@ -15,6 +15,9 @@ GIVE_UP_AFTER_S = 20.0
 
 
 class Watched(Protocol):
+    @property
+    def starts(self) -> int: ...
+
     def running(self) -> bool: ...
 
     def progress(self) -> list[dict[str, Any]]: ...
@@ -29,10 +32,11 @@ class EngineWatch:
         self._watched = watched
         self._files = files
         self._kind = kind
-        self.down = 0  # how often it was found not running
+        self.down = 0  # how often it was found not running, or started again
 
     def run(self, stop: threading.Event) -> None:
         alive_at = time.monotonic()
+        starts = self._watched.starts
         while not stop.wait(LOOK_EVERY_S):
             if self._watched.running():
                 alive_at = time.monotonic()
@@ -40,6 +44,10 @@ class EngineWatch:
                 self.down += 1
                 if time.monotonic() - alive_at > GIVE_UP_AFTER_S:
                     raise EngineError(f"{self._name} is down:\n{self._watched.log_tail()}")
+            # A quick restart is over between two looks; the run goes on, to count what was published twice.
+            if self._watched.starts != starts:
+                starts = self._watched.starts
+                self.down += 1
             self._keep_progress()
         self._keep_progress()
 

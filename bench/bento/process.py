@@ -26,6 +26,7 @@ class BentoProcess:
         self._service: Any = None
         self._kept_log = ""
         self._told_at = 0.0
+        self.starts = 0
 
     def launch(self, configure: Callable[[str], str], secrets: Sequence[str]) -> None:
         if self._service is not None:
@@ -33,6 +34,7 @@ class BentoProcess:
         self._service = self._make(configure, secrets)
         try:
             self._service.start()
+            self.starts += 1
         except ServiceError as error:
             raise EngineError(str(error)) from None
 
@@ -61,6 +63,7 @@ class BentoProcess:
 
     def restart(self) -> None:
         self._live().restart()
+        self.starts += 1
 
     def stop(self) -> None:
         service, self._service = self._service, None

@@ -64,6 +64,7 @@ class ArroyoEngine:
         self._job: EngineJob | None = None
         self._looked_at = 0.0
         self._healthy = True
+        self._ready = False
         self._build = ""
 
     # -- life ------------------------------------------------------------------------
@@ -84,7 +85,7 @@ class ArroyoEngine:
             raise EngineError(self._redacted(f"arroyo cannot be deployed: {error}")) from None
 
     def wait_ready(self, timeout_s: float) -> None:
-        """Until every pipeline runs; from then on another start of one is a restart, and spoils the run."""
+        """Until every pipeline runs."""
 
         def ready() -> bool:
             jobs = {pipeline: self._api().job(pipeline) for pipeline in self._pipelines}
@@ -93,7 +94,8 @@ class ArroyoEngine:
                     why = job.failure or "no reason given"
                     raise EngineError(f"arroyo: a pipeline is {job.state}: {why}")
             self._started = {pipeline: job.run_id for pipeline, job in jobs.items() if job is not None}
-            return all(job is not None and job.state == RUNNING for job in jobs.values())
+            self._ready = all(job is not None and job.state == RUNNING for job in jobs.values())
+            return self._ready
 
         try:
             wait_until(ready, timeout_s, "arroyo is not ready", interval_s=0.5, abort_on=(EngineError,))
@@ -121,22 +123,25 @@ class ArroyoEngine:
     # -- looking in ----------------------------------------------------------------------
 
     def running(self) -> bool:
-        """Whether every pipeline runs, and is the one that was started: asked for once a second."""
+        """Whether every pipeline runs, or is about to: asked for once a second."""
         if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
-            self._healthy = self._service.running() and all(map(self._as_started, self._pipelines))
+            # All are asked, also after one that is down: each may have been started again.
+            alive = [self._runs(pipeline) for pipeline in self._pipelines]
+            self._healthy = self._service.running() and all(alive)
             self._looked_at = time.monotonic()
         return self._healthy
 
-    def _as_started(self, pipeline: str) -> bool:
+    @property
+    def starts(self) -> int:
+        """By Arroyo's own count, over all pipelines, as `running` saw it last."""
+        return sum(self._started.values())
+
+    def _runs(self, pipeline: str) -> bool:
         job = self._peek(pipeline)
         if job is None or job.state in BROKEN:
             return False
-        known = self._started.get(pipeline)
-        if known is None:
-            return True  # before wait_ready nothing counts as a restart
-        # Told once: the run is spoiled, but goes on, so that its ledger counts what was published twice.
         self._started[pipeline] = job.run_id
-        return job.state == RUNNING and job.run_id == known
+        return job.state == RUNNING or not self._ready
 
     def _peek(self, pipeline: str) -> Job | None:
         try:

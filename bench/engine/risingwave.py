@@ -61,7 +61,8 @@ class RisingWaveEngine:
         self._service = service
         self._source = source
         self._job: EngineJob | None = None
-        self._recoveries: int | None = None
+        #: Recoveries by RisingWave's own log: each starts every job again from the last checkpoint.
+        self.starts = 0
         self._looked_at = 0.0
         self._healthy = True
         self._version = ""
@@ -81,14 +82,14 @@ class RisingWaveEngine:
             raise EngineError(self._redacted(f"rw cannot be deployed: {error}")) from None
 
     def wait_ready(self, timeout_s: float) -> None:
-        """Until nothing is being created any more; from then on a recovery spoils the run."""
+        """Until nothing is being created any more."""
 
         def ready() -> bool:
             return int(ask(self._service.endpoint, JOBS_BEING_MADE)) == 0
 
         try:
             wait_until(ready, timeout_s, "rw is not ready", interval_s=0.5)
-            self._recoveries = int(ask(self._service.endpoint, RECOVERIES))
+            self.starts = int(ask(self._service.endpoint, RECOVERIES))
         except (TimeoutError, ServiceError) as error:
             why = f"{error}: {error.__cause__ or ''}\n{self.log_tail()}"
             raise EngineError(self._redacted(why)) from None
@@ -104,22 +105,18 @@ class RisingWaveEngine:
     # -- looking in ----------------------------------------------------------------------
 
     def running(self) -> bool:
-        """Whether it answers and has not recovered since it was ready: asked for once a second."""
+        """Whether it answers: asked for once a second."""
         if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
-            self._healthy = self._service.running() and self._unrecovered()
+            self._healthy = self._service.running() and self._answers()
             self._looked_at = time.monotonic()
         return self._healthy
 
-    def _unrecovered(self) -> bool:
+    def _answers(self) -> bool:
         try:
-            count = int(ask(self._service.endpoint, RECOVERIES, LOOK_TIMEOUT_S))
+            self.starts = int(ask(self._service.endpoint, RECOVERIES, LOOK_TIMEOUT_S))
         except ServiceError:
             return False
-        if self._recoveries is None:
-            return True  # before wait_ready nothing counts as a recovery
-        # Told once: the run is spoiled, but goes on, so that its ledger counts what was published twice.
-        known, self._recoveries = self._recoveries, count
-        return count == known
+        return True
 
     def progress(self) -> list[dict[str, Any]]:
         return []

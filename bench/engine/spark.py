@@ -54,6 +54,7 @@ class SparkEngine:
         self._pid: int | None = None
         self._ready_lines = 0
         self._progress_read = 0
+        self.starts = 0
 
     # -- life ------------------------------------------------------------------------
 
@@ -69,6 +70,7 @@ class SparkEngine:
         leashed, job = self._live()
         argv = [sys.executable, "-m", "spark_jobs.window_aggregate", *self._arguments(job, leashed.folder)]
         self._pid = leashed.start(argv, self._log, self._environment(job, leashed.folder))
+        self.starts += 1
 
     def _arguments(self, job: EngineJob, folder: Path) -> list[str]:
         settings = self._settings

@@ -20,6 +20,7 @@ from bench.pipeline_table import PipelineD
 from bench.verdict import Verdict
 
 AT_S = 4.4  # in the middle of a window
+STALLED_S = 2.5  # longer than two windows: Bento then holds rows that it cannot write
 #: What was delivered and not acknowledged when Bento died comes again after this.
 ACK_WAIT_S = 4
 
@@ -54,20 +55,29 @@ def assert_exact(outcome):
 
 @pytest.mark.recovery
 def test_bento_killed_in_case_e_loses_and_changes_nothing(settings, full_stack, go):
-    """Rows that Bento had read and not written when it died would be missing from TiDB, or be in it wrongly."""
+    """Rows that Bento had read and not written when it died would be missing from TiDB, or wrong in it."""
     case = case_e(settings, "spark")
     # By the event clock every single row has a known truth.
     case = replace(case, windows=replace(case.windows, clock="event"))
-    sink = BentoSink(ack_wait_s=ACK_WAIT_S)
-    outcome = go(case, full_stack, BentoCase(SparkEngine(), sink), crash(sink))
+    sink, tidb = BentoSink(ack_wait_s=ACK_WAIT_S), full_stack.tidb
+
+    def kill_with_its_hands_full():
+        sink.kill()
+        tidb.resume()
+        sink.restart()
+
+    stall = Intervention(AT_S, tidb.pause)
+    kill = Intervention(AT_S + STALLED_S, kill_with_its_hands_full)
+    outcome = go(case, full_stack, BentoCase(SparkEngine(), sink), stall, kill)
     assert_exact(outcome)
+    assert outcome.account.redelivered > 0, "Bento had nothing in its hands when it died"
     assert outcome.metrics["sink_down"] > 0
     assert outcome.verdict is Verdict.INVALID, "a run whose sink was down must not pass"
 
 
 @pytest.mark.recovery
 def test_bento_killed_as_an_engine_loses_nothing(settings, full_stack, go):
-    """Events of the window that was open when it died would be gone: they must come again, into a later one."""
+    """Events of the window that was open when it died would be gone: they must come again, in a later one."""
     engine = BentoEngine(min_ack_wait_s=ACK_WAIT_S)
     case = case_d(settings, "bento")
     outcome = go(case, full_stack, EngineCase(engine, PipelineD), crash(engine))
