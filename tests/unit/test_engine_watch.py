@@ -34,7 +34,7 @@ class FakeEngine:
     def progress(self) -> list[dict[str, Any]]:
         return [{"received": self.starts}]
 
-    def log_tail(self, lines: int = 30) -> str:
+    def log_tail(self, lines: int = 30) -> str:  # noqa: ARG002
         return "the end of its log"
 
 
