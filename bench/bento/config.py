@@ -36,9 +36,3 @@ def tidb_dsn(endpoint: TidbEndpoint) -> str:
     """In the Go driver's spelling; without interpolateParams every batch would be prepared first."""
     address = f"tcp({bracketed(endpoint.host)}:{endpoint.port})"
     return f"{endpoint.user}:{endpoint.password}@{address}/{endpoint.database}?interpolateParams=true"
-
-
-def secrets_of(*endpoints: NatsEndpoint | TidbEndpoint | None) -> list[str]:
-    """What must not show in a log, as it was given and as it stands in a URL."""
-    passwords = [endpoint.password for endpoint in endpoints if endpoint is not None and endpoint.password]
-    return [spelling for password in passwords for spelling in (password, quote(password, safe=""))]

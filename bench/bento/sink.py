@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bench.bento.config import nats_url, render, secrets_of, tidb_dsn
+from bench.bento.config import nats_url, render, tidb_dsn
 from bench.bento.process import BentoProcess
 from bench.contract.names import Durable
-from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
+from bench.infra.endpoint import NatsEndpoint, TidbEndpoint, secrets_of
 
 CONFIG = "sink.yaml"
 

@@ -1,4 +1,4 @@
-"""Arroyo: one pipeline a partition, deployed over its REST API, in a container or where the user runs it.
+"""Arroyo: one pipeline a partition, deployed over its REST API.
 
 What it cannot do as the contract has it: it has no processing-time windows (ingest or event time instead), no
 durable of a given name (it makes and remakes its own consumers), and its sink publishes without an answer.
@@ -6,11 +6,11 @@ durable of a given name (it makes and remakes its own consumers), and its sink p
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import Any, Protocol
 
 from bench.engine.arroyo_sql import pipeline_sql
+from bench.engine.hosted import LOOK_TIMEOUT_S, HostedEngine, HostedService
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
 from bench.infra.arroyo_api import ArroyoApi, ArroyoError, Job
 from bench.infra.errors import ServiceError
@@ -19,55 +19,34 @@ from bench.infra.waiting import wait_until
 #: Arroyo holds back what it has not checkpointed: its default of 10 s would be a second window.
 CHECKPOINT_INTERVAL_S = 2.0
 START_TIMEOUT_S = 60.0
-LOOK_EVERY_S = 1.0
-LOOK_TIMEOUT_S = 2.0
+STOP_TIMEOUT_S = 10.0
 RUNNING = "Running"
 BROKEN = ("Failed", "Finished", "Stopped")
 
 
-class ArroyoService(Protocol):
-    """A container of ours, or an Arroyo that the user runs."""
-
+class ArroyoService(HostedService, Protocol):
     @property
     def url(self) -> str: ...
-
-    def start(self) -> None: ...
-
-    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def running(self) -> bool: ...
-
-    def log_tail(self, lines: int = 40) -> str: ...
-
-    def pids(self) -> list[int]: ...
-
-    def kill(self) -> None: ...
-
-    def restart(self) -> None: ...
 
     def build_id(self) -> str: ...
 
 
-class ArroyoEngine:
+class ArroyoEngine(HostedEngine[ArroyoService]):
     variant = "arroyo"
     window_clocks: tuple[WindowClock, ...] = ("ingest", "event")
     needs_flush = True
 
     def __init__(self, service: ArroyoService, source: str) -> None:
-        """`source` tells the manifest where it comes from: an image or an address."""
-        self._service = service
-        self._source = source
+        super().__init__(service, source)
         self._pipelines: list[str] = []
-        self._started: dict[str, int] = {}
-        self._job: EngineJob | None = None
-        self._looked_at = 0.0
-        self._healthy = True
+        self._run_ids: dict[str, int] = {}
         self._ready = False
         self._build = ""
 
-    # -- life ------------------------------------------------------------------------
+    @property
+    def starts(self) -> int:
+        """By Arroyo's own count, over all pipelines, as `running` saw it last."""
+        return sum(self._run_ids.values())
 
     def deploy(self, job: EngineJob) -> None:
         if job.sink != "jetstream":
@@ -86,21 +65,22 @@ class ArroyoEngine:
 
     def wait_ready(self, timeout_s: float) -> None:
         """Until every pipeline runs."""
-
-        def ready() -> bool:
-            jobs = {pipeline: self._api().job(pipeline) for pipeline in self._pipelines}
-            for job in jobs.values():
-                if job is not None and job.state in BROKEN:
-                    why = job.failure or "no reason given"
-                    raise EngineError(f"arroyo: a pipeline is {job.state}: {why}")
-            self._started = {pipeline: job.run_id for pipeline, job in jobs.items() if job is not None}
-            self._ready = all(job is not None and job.state == RUNNING for job in jobs.values())
-            return self._ready
-
         try:
-            wait_until(ready, timeout_s, "arroyo is not ready", interval_s=0.5, abort_on=(EngineError,))
+            wait_until(
+                self._all_run, timeout_s, "arroyo is not ready", interval_s=0.5, abort_on=(EngineError,)
+            )
         except TimeoutError as error:
             raise EngineError(f"{error}: {error.__cause__ or ''}\n{self.log_tail()}") from None
+        self._ready = True
+
+    def _all_run(self) -> bool:
+        jobs = {pipeline: self._api().job(pipeline) for pipeline in self._pipelines}
+        for job in jobs.values():
+            if job is not None and job.state in BROKEN:
+                why = job.failure or "no reason given"
+                raise EngineError(self._redacted(f"arroyo: a pipeline is {job.state}: {why}"))
+        self._run_ids = {pipeline: job.run_id for pipeline, job in jobs.items() if job is not None}
+        return all(job is not None and job.state == RUNNING for job in jobs.values())
 
     def stop(self) -> None:
         pipelines, self._pipelines = self._pipelines, []
@@ -108,6 +88,8 @@ class ArroyoEngine:
             # In a container they go with it; an Arroyo of the user's must be left as it was found.
             with suppress(ArroyoError, OSError):
                 self._api().stop_pipeline(pipeline)
+        for pipeline in pipelines:
+            with suppress(ArroyoError, OSError):
                 self._delete_when_stopped(pipeline)
         self._service.stop()
 
@@ -117,30 +99,18 @@ class ArroyoEngine:
             return job is None or job.state in BROKEN
 
         with suppress(TimeoutError):
-            wait_until(stopped, 10.0, "the pipeline does not stop", interval_s=0.2)
+            wait_until(stopped, STOP_TIMEOUT_S, "the pipeline does not stop", interval_s=0.2)
         self._api().delete_pipeline(pipeline)
 
-    # -- looking in ----------------------------------------------------------------------
-
-    def running(self) -> bool:
-        """Whether every pipeline runs, or is about to: asked for once a second."""
-        if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
-            # All are asked, also after one that is down: each may have been started again.
-            alive = [self._runs(pipeline) for pipeline in self._pipelines]
-            self._healthy = self._service.running() and all(alive)
-            self._looked_at = time.monotonic()
-        return self._healthy
-
-    @property
-    def starts(self) -> int:
-        """By Arroyo's own count, over all pipelines, as `running` saw it last."""
-        return sum(self._started.values())
+    def _look(self) -> bool:
+        # All are asked, also after one that is down: each may have been started again.
+        return all([self._runs(pipeline) for pipeline in self._pipelines])  # noqa: C419
 
     def _runs(self, pipeline: str) -> bool:
         job = self._peek(pipeline)
         if job is None or job.state in BROKEN:
             return False
-        self._started[pipeline] = job.run_id
+        self._run_ids[pipeline] = job.run_id
         return job.state == RUNNING or not self._ready
 
     def _peek(self, pipeline: str) -> Job | None:
@@ -148,15 +118,6 @@ class ArroyoEngine:
             return self._api().job(pipeline, LOOK_TIMEOUT_S)
         except (ArroyoError, OSError):
             return None
-
-    def progress(self) -> list[dict[str, Any]]:
-        return []
-
-    def pids(self) -> list[int]:
-        return self._service.pids()
-
-    def log_tail(self, lines: int = 30) -> str:
-        return self._redacted(self._service.log_tail(lines))
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -170,17 +131,5 @@ class ArroyoEngine:
             "sink": "core publish, not acknowledged",
         }
 
-    # -- faults ------------------------------------------------------------------------
-
-    def kill(self) -> None:
-        self._service.kill()
-
-    def restart(self) -> None:
-        self._service.restart()
-
     def _api(self) -> ArroyoApi:
         return ArroyoApi(self._service.url)
-
-    def _redacted(self, text: str) -> str:
-        password = self._job.nats.password if self._job else ""
-        return text.replace(password, "***") if password else text

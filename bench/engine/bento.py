@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.bento.config import nats_url, render, secrets_of
+from bench.bento.config import nats_url, render
 from bench.bento.process import BentoProcess
 from bench.contract.names import durable
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
+from bench.infra.endpoint import secrets_of
 
 CONFIG = "windows.yaml"
 #: Bento counts windows from the year 1, we count them from 1970.

@@ -1,4 +1,4 @@
-"""RisingWave: SQL over the Postgres protocol, in a container or where the user runs it.
+"""RisingWave: SQL over the Postgres protocol.
 
 Windows go by event time: its PROCTIME() closes a window only when further rows arrive. They are emitted when
 the watermark passes their end (EMIT ON WINDOW CLOSE), which takes newer events: the suite sends sentinels.
@@ -6,11 +6,10 @@ the watermark passes their end (EMIT ON WINDOW CLOSE), which takes newer events:
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import Any, Protocol
 
-from bench.bento.config import secrets_of
+from bench.engine.hosted import LOOK_TIMEOUT_S, HostedEngine, HostedService
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
 from bench.engine.risingwave_sql import create_statements, drop_statements
 from bench.infra.endpoint import RisingWaveEndpoint
@@ -19,55 +18,28 @@ from bench.infra.risingwave_session import ask, execute
 from bench.infra.waiting import wait_until
 
 START_TIMEOUT_S = 90.0
-LOOK_EVERY_S = 1.0
-LOOK_TIMEOUT_S = 2.0
 RECOVERIES = "SELECT count(*) FROM rw_catalog.rw_event_logs WHERE event_type LIKE '%RECOVERY%'"
 #: Each materialised view and sink is a streaming job; one that is still being made is no output yet.
 JOBS_BEING_MADE = "SELECT count(*) FROM rw_catalog.rw_ddl_progress"
 
 
-class RisingWaveService(Protocol):
-    """A container of ours, or a RisingWave that the user runs."""
-
+class RisingWaveService(HostedService, Protocol):
     @property
     def endpoint(self) -> RisingWaveEndpoint: ...
-
-    def start(self) -> None: ...
-
-    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def running(self) -> bool: ...
-
-    def log_tail(self, lines: int = 40) -> str: ...
-
-    def pids(self) -> list[int]: ...
-
-    def kill(self) -> None: ...
-
-    def restart(self) -> None: ...
 
     def version(self) -> str: ...
 
 
-class RisingWaveEngine:
+class RisingWaveEngine(HostedEngine[RisingWaveService]):
     variant = "rw"
     window_clocks: tuple[WindowClock, ...] = ("event",)
     needs_flush = True
 
     def __init__(self, service: RisingWaveService, source: str) -> None:
-        """`source` tells the manifest where it comes from: an image or an address."""
-        self._service = service
-        self._source = source
-        self._job: EngineJob | None = None
+        super().__init__(service, source)
         #: Recoveries by RisingWave's own log: each starts every job again from the last checkpoint.
         self.starts = 0
-        self._looked_at = 0.0
-        self._healthy = True
         self._version = ""
-
-    # -- life ------------------------------------------------------------------------
 
     def deploy(self, job: EngineJob) -> None:
         self._job = job
@@ -102,30 +74,12 @@ class RisingWaveEngine:
                 execute(self._service.endpoint, drop_statements(job.partitions))
         self._service.stop()
 
-    # -- looking in ----------------------------------------------------------------------
-
-    def running(self) -> bool:
-        """Whether it answers: asked for once a second."""
-        if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
-            self._healthy = self._service.running() and self._answers()
-            self._looked_at = time.monotonic()
-        return self._healthy
-
-    def _answers(self) -> bool:
+    def _look(self) -> bool:
         try:
             self.starts = int(ask(self._service.endpoint, RECOVERIES, LOOK_TIMEOUT_S))
         except ServiceError:
             return False
         return True
-
-    def progress(self) -> list[dict[str, Any]]:
-        return []
-
-    def pids(self) -> list[int]:
-        return self._service.pids()
-
-    def log_tail(self, lines: int = 30) -> str:
-        return self._redacted(self._service.log_tail(lines))
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -137,16 +91,3 @@ class RisingWaveEngine:
             "watermark_delay_s": 1,
             "sink_decouple": False,
         }
-
-    # -- faults ------------------------------------------------------------------------
-
-    def kill(self) -> None:
-        self._service.kill()
-
-    def restart(self) -> None:
-        self._service.restart()
-
-    def _redacted(self, text: str) -> str:
-        for secret in secrets_of(self._job.nats, self._job.tidb) if self._job else []:
-            text = text.replace(secret, "***")
-        return text

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
-from bench.infra.endpoint import NatsEndpoint
+from bench.infra.endpoint import secrets_of
 from bench.infra.errors import ServiceError
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
@@ -177,7 +177,7 @@ class SparkEngine:
     def log_tail(self, lines: int = 30) -> str:
         text = "" if self._leashed is None else tail_of(self._log, lines)
         job = self._job
-        for secret in _secrets(job) if job else []:
+        for secret in secrets_of(job.nats, job.tidb) if job else []:
             text = text.replace(secret, "***")
         return text
 
@@ -201,7 +201,3 @@ class SparkEngine:
             raise EngineError("spark is not deployed")
         return self._leashed, self._job
 
-
-def _secrets(job: EngineJob) -> list[str]:
-    endpoints: list[NatsEndpoint | Any] = [job.nats, job.tidb]
-    return [endpoint.password for endpoint in endpoints if endpoint is not None and endpoint.password]

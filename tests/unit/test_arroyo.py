@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench.engine import arroyo as module
+from bench.engine import hosted
 from bench.engine.arroyo import ArroyoEngine
 from bench.engine.protocol import EngineError, EngineJob
 from bench.infra.endpoint import NatsEndpoint
@@ -78,7 +78,7 @@ class FakeArroyo:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeArroyo]:
-    monkeypatch.setattr(module, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(hosted, "LOOK_EVERY_S", 0.0)
     server = FakeArroyo()
     yield server
     server.server.shutdown()

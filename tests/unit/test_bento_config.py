@@ -12,14 +12,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from bench.bento import config
-from bench.bento.config import nats_url, render, secrets_of, tidb_dsn
+from bench.bento.config import nats_url, render, tidb_dsn
 from bench.bento.sink import SinkJob, sink_config
 from bench.contract.names import durable
 from bench.contract.table import COLUMNS, ON_DUPLICATE
 from bench.engine.bento import window_offset_ms, windows_config
 from bench.engine.protocol import EngineJob
 from bench.infra.bento_http import read_counts
-from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
+from bench.infra.endpoint import NatsEndpoint, TidbEndpoint, secrets_of
 
 GOLDEN = Path(__file__).parent / "golden"
 NATS = NatsEndpoint("127.0.0.1", 4222, "jetlag", 'a"b$\\c@/')

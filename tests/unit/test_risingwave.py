@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench.engine import risingwave as module
+from bench.engine import hosted
 from bench.engine.protocol import EngineError, EngineJob
 from bench.engine.risingwave import RisingWaveEngine
 from bench.infra.endpoint import NatsEndpoint, RisingWaveEndpoint
@@ -84,7 +84,7 @@ class FakeRisingWave:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRisingWave]:
-    monkeypatch.setattr(module, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(hosted, "LOOK_EVERY_S", 0.0)
     server = FakeRisingWave()
     yield server
     server.server.shutdown()
