@@ -200,4 +200,3 @@ class SparkEngine:
         if self._leashed is None or self._job is None:
             raise EngineError("spark is not deployed")
         return self._leashed, self._job
-
