@@ -54,7 +54,7 @@ class PipelineE(TablePipeline):
         ]
 
     def processes(self) -> Mapping[str, Callable[[], list[int]]]:
-        return {**super().processes(), "bento": self._sink.pids}
+        return {**super().processes(), "sink": self._sink.pids}
 
     def balance(self) -> Balance:
         witness = self._witness
