@@ -168,7 +168,7 @@ def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
 def _engine_options(config: pytest.Config) -> EngineOptions:
     settings, screen = config.stash[SETTINGS], config.stash[SCREEN]
     return EngineOptions(
-        image=config.getoption("--engine-image"),
+        image=settings.engine_image,
         spark=SparkSettings(
             master=config.getoption("--spark-master"),
             trigger_ms=settings.trigger_ms,
@@ -275,7 +275,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.line(f"{outcome.case.name}: {outcome.folder}")
     asked = config.stash[SETTINGS]
     variants = (asked.engine,) if asked.engine_named else tuple(ENGINES)
-    missing = not_run(_engine_options(config), variants) if config.getoption("--matrix") else []
+    matrix = config.getoption("--matrix")
+    missing = not_run(_engine_options(config), variants, asked.window_clock) if matrix else []
     try:
         page = write_report(
             [outcome.folder for outcome in outcomes],

@@ -49,6 +49,7 @@ class RawOptions:
     window_ms: str | None = None
     window_clock: str | None = None
     engine: str | None = None
+    engine_image: str | None = None
     trigger_ms: str | None = None
     spark_conf: Sequence[str] = ()
     retry_invalid: str = "0"
@@ -74,6 +75,7 @@ class Settings:
     engine: str
     #: Whether the user named the engine; the matrix otherwise runs all there are.
     engine_named: bool
+    engine_image: str | None
     windowed_warmup_s: int
     windowed_measure_s: int
     trigger_ms: int | None
@@ -118,6 +120,7 @@ def check_options(raw: RawOptions) -> Settings:
         window_clock=_window_clock(raw.window_clock, engine),
         engine=engine,
         engine_named=raw.engine is not None,
+        engine_image=_engine_image(raw.engine_image, raw.engine),
         windowed_warmup_s=profile.windowed_warmup_s if warmup_s is None else warmup_s,
         windowed_measure_s=profile.windowed_measure_s if measure_s is None else measure_s,
         trigger_ms=None if raw.trigger_ms is None else _whole("--trigger-ms", raw.trigger_ms, 0, 600_000),
@@ -149,6 +152,16 @@ def _window_clock(text: str | None, engine: str) -> WindowClock | None:
         if clock == text:
             return clock
     raise UsageError(f"--window-clock {_shown(text)}: {engine} closes windows by {' or '.join(clocks)}")
+
+
+def _engine_image(image: str | None, engine: str | None) -> str | None:
+    if image is None:
+        return None
+    if engine in (None, "spark"):
+        raise UsageError(f"--engine-image {_shown(image)}: name the engine that it holds with --engine")
+    if not image or not image.isprintable() or " " in image:
+        raise UsageError(f"--engine-image {_shown(image)}: not the name of an image")
+    return image
 
 
 def _spark_conf(pairs: Sequence[str]) -> tuple[str, ...]:

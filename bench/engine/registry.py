@@ -101,12 +101,14 @@ def of_case(case: str) -> list[str]:
     return [row.variant for row in ENGINES.values() if case in row.cases]
 
 
-def not_run(options: EngineOptions, variants: tuple[str, ...] = tuple(ENGINES)) -> list[NotRun]:
+def not_run(
+    options: EngineOptions, variants: tuple[str, ...] = tuple(ENGINES), clock: WindowClock | None = None
+) -> list[NotRun]:
     """The rows of the matrix that could not be run; a reader must not take them for forgotten."""
-    reasons = {variant: ENGINES[variant].absent(options) for variant in variants}
-    return [
-        NotRun(case, variant, reason)
-        for case in "CDEF"
-        for variant, reason in reasons.items()
-        if reason is not None and case in ENGINES[variant].cases
-    ]
+    rows = []
+    for case in "CDEF":
+        for row in (ENGINES[variant] for variant in variants if case in ENGINES[variant].cases):
+            reason = row.refusal(case, clock) or row.absent(options)
+            if reason is not None:
+                rows.append(NotRun(case, row.variant, reason))
+    return rows

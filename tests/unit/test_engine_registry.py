@@ -58,6 +58,13 @@ def test_what_is_not_at_hand_is_told_with_the_command_that_gets_it() -> None:
     assert all("`docker pull my/arroyo:1`" in row.reason for row in own)
 
 
+def test_a_clock_that_an_engine_does_not_have_is_told_too() -> None:
+    """With --window-clock event, Bento would be missing from the matrix without a word."""
+    rows = not_run(EngineOptions(environ={**NO_DOCKER, **URLS}), clock="event")
+    assert [(row.case, row.variant) for row in rows] == [("C", "bento"), ("D", "bento")]
+    assert rows[0].reason == "bento closes windows by processing time, not event"
+
+
 def test_an_engine_that_the_user_runs_is_at_hand() -> None:
     """Somebody without Docker could not use the Arroyo that runs beside them."""
     assert not_run(EngineOptions(environ={**NO_DOCKER, **URLS})) == []
