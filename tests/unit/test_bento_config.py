@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from bench.bento import config
 from bench.bento.config import nats_url, render, tidb_dsn
-from bench.bento.sink import SinkJob, sink_config
+from bench.bento.sink import BentoSink, SinkJob, sink_config
 from bench.contract.names import durable
 from bench.contract.table import COLUMNS, ON_DUPLICATE
-from bench.engine.bento import window_offset_ms, windows_config
+from bench.engine.bento import BentoEngine, window_offset_ms, windows_config
 from bench.engine.protocol import EngineJob
 from bench.infra.bento_http import read_counts
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint, secrets_of
@@ -48,6 +48,18 @@ def test_the_sink_writes_the_contract_s_columns_and_upsert() -> None:
     suffix = re.search(r"suffix: >-\n((?: {6}.*\n)+)", text)
     assert suffix is not None
     assert " ".join(suffix[1].split()) == ON_DUPLICATE
+
+
+def test_the_manifest_tells_what_the_configurations_say() -> None:
+    """Two runs with different batches would look alike to a reader who compares them."""
+    told, text = BentoSink(ack_wait_s=7).settings(), sink_config(SINK, ADDRESS, 7)
+    assert f"count: {told['batch_rows']}\n" in text
+    assert f"period: {told['batch_ms']}ms\n" in text
+    assert f"max_in_flight: {told['max_in_flight']}\n" in text
+    assert f"max_ack_pending: {told['max_ack_pending']}\n" in text
+    assert f'ack_wait: "{told["ack_wait_s"]}s"' in text
+    engine = BentoEngine().settings()
+    assert f"max_ack_pending: {engine['max_ack_pending']}\n" in windows_config(WINDOWS, ADDRESS)
 
 
 def test_a_value_cannot_end_its_quotes_or_name_a_variable(tmp_path: Path) -> None:
