@@ -8,7 +8,7 @@ PYTEST := .venv/bin/pytest
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Make .venv, find Java, build tidb-server once into the cache
+setup: ## Make .venv, find Java, build tidb-server and bento once into the cache
 	@$(PYTHON) -m bench.setup
 
 test: setup ## Run every test on embedded services, at smoke size

@@ -11,8 +11,10 @@ from typing import Any, TextIO
 import pytest
 
 from bench import exit_codes
+from bench.bento.sink import BentoSink
 from bench.engine.protocol import Engine, EngineError
-from bench.engine.spark import SparkEngine, SparkSettings
+from bench.engine.registry import ENGINES, EngineOptions, not_run, of_case
+from bench.engine.spark import SparkSettings
 from bench.infra.errors import InfraError
 from bench.infra.provider import CHOICES, Provider, choose_provider
 from bench.infra.service import Service, TidbEndpoint, running
@@ -26,16 +28,6 @@ from bench.session import Ending, Session, end
 from bench.settings import RawOptions, Settings, UsageError, check_options, check_rates
 from bench.stack import Stack
 from bench.verdict import RunFailed, RunInvalid
-
-ENGINES = ("spark",)
-
-_NO_ADAPTER = "the suite has no adapter for this engine yet"
-#: Rows of the roadmap's matrix that cannot be run yet; a reader must not take them for forgotten.
-NOT_RUN = (
-    *(NotRun(case, variant, _NO_ADAPTER) for case in "CD" for variant in ("arroyo", "rw")),
-    NotRun("E", "arroyo", "the suite has no Bento sink path yet"),
-    NotRun("F", "rw", _NO_ADAPTER),
-)
 
 SETTINGS = pytest.StashKey[Settings]()
 SESSION = pytest.StashKey[Session]()
@@ -76,8 +68,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--reports-dir", default=defaults.reports_dir, metavar="DIR", help=REPORTS_DIR_HELP)
     add("--seed", default=defaults.seed, help="seed of the payload's padding [%(default)s]")
     add("--window-ms", default=None, help="the engine's tumbling window [by profile]")
-    add("--window-clock", default=defaults.window_clock, help="processing or event [%(default)s]")
-    add("--engine", default="spark", help=f"engine of cases C, D, F: {', '.join(ENGINES)} [%(default)s]")
+    add("--window-clock", default=None, help="processing, ingest or event [by engine]")
+    add("--engine", default=None, help=f"engine of cases C to F: {', '.join(ENGINES)} [spark; matrix: all]")
+    add("--engine-image", default=None, help="container image of the engine [by engine]")
     add("--spark-master", default="local[*]", help="any Spark master URL [%(default)s]")
     add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
     add("--trigger-ms", default=None, help="Spark's micro-batch trigger [the job's default]")
@@ -100,14 +93,13 @@ def pytest_configure(config: pytest.Config) -> None:
         swept = check_rates(raw, config.getoption("--matrix-rates"), config.getoption("--matrix"))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    for option, choices in (("--infra", CHOICES), ("--engine", ENGINES)):
-        if config.getoption(option) not in choices:
-            wanted = ", ".join(choices)
-            raise pytest.UsageError(f"{option} {config.getoption(option)}: choose one of {wanted}")
+    if config.getoption("--infra") not in CHOICES:
+        wanted = ", ".join(CHOICES)
+        raise pytest.UsageError(f"--infra {config.getoption('--infra')}: choose one of {wanted}")
     config.stash[SETTINGS] = settings
     config.stash[SESSION] = session = Session(settings.reports_dir)
     if config.getoption("--matrix"):
-        config.pluginmanager.register(MatrixPlugin(session, settings, swept, config.getoption("--engine")))
+        config.pluginmanager.register(MatrixPlugin(session, settings, swept, settings.engine))
     # Capturing is suspended at this moment: this is the terminal itself, for the live line.
     config.stash[SCREEN] = os.fdopen(os.dup(sys.stderr.fileno()), "w")
 
@@ -115,6 +107,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def _raw_options(config: pytest.Config) -> RawOptions:
     names = RawOptions.__dataclass_fields__
     return RawOptions(**{name: config.getoption(f"--{name.replace('_', '-')}") for name in names})
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """With --matrix every engine has its turn in the cases that it runs."""
+    config = metafunc.config
+    case = _case_letter(metafunc.definition)
+    named = config.stash[SETTINGS].engine_named
+    if case and "engine" in metafunc.fixturenames and config.getoption("--matrix") and not named:
+        metafunc.parametrize("engine", of_case(case), indirect=True)
+
+
+def _case_letter(node: pytest.Item) -> str | None:
+    names = [mark.name for mark in node.iter_markers() if mark.name.startswith("case")]
+    return names[0].removeprefix("case") if names else None
 
 
 @pytest.fixture(scope="session")
@@ -158,17 +164,37 @@ def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
     return Stack(nats_stack.provider, nats_stack.nats, tidb_service)
 
 
-@pytest.fixture
-def engine(pytestconfig: pytest.Config, settings: Settings) -> Engine:
-    """The engine under test, not yet deployed."""
-    return SparkEngine(
-        SparkSettings(
-            master=pytestconfig.getoption("--spark-master"),
+def _engine_options(config: pytest.Config) -> EngineOptions:
+    settings, screen = config.stash[SETTINGS], config.stash[SCREEN]
+    return EngineOptions(
+        image=settings.engine_image,
+        spark=SparkSettings(
+            master=config.getoption("--spark-master"),
             trigger_ms=settings.trigger_ms,
-            checkpoint=pytestconfig.getoption("--checkpoint"),
+            checkpoint=config.getoption("--checkpoint"),
             conf=settings.spark_conf,
-        )
+        ),
+        environ=os.environ,
+        allow_remote_target=config.getoption("--allow-remote-target"),
+        say=lambda line: print(f"jetlag: {line}", file=screen, flush=True),
     )
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, pytestconfig: pytest.Config, settings: Settings) -> Engine:
+    """The engine under test, not yet deployed."""
+    row = ENGINES[getattr(request, "param", settings.engine)]
+    options = _engine_options(pytestconfig)
+    reason = row.refusal(_case_letter(request.node) or "C", settings.window_clock) or row.absent(options)
+    if reason is not None:
+        pytest.skip(reason)
+    return row.make(options)
+
+
+@pytest.fixture
+def bento_sink() -> BentoSink:
+    """Case E's way into TiDB, not yet started."""
+    return BentoSink(os.environ.get("JETLAG_BENTO_IMAGE"))
 
 
 @pytest.fixture
@@ -183,6 +209,12 @@ def run(request: pytest.FixtureRequest, pytestconfig: pytest.Config, settings: S
         note=lambda name, value: request.node.user_properties.append((name, value)),  # for JUnit XML
         search=pytestconfig.getoption("--search"),
     )
+
+
+def _missing_rows(config: pytest.Config) -> list[NotRun]:
+    asked = config.stash[SETTINGS]
+    variants = (asked.engine,) if asked.engine_named else tuple(ENGINES)
+    return not_run(_engine_options(config), variants, asked.window_clock)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -212,7 +244,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     baseline = config.getoption("--baseline")
     config.stash[ENDING] = ending = end(
         config.stash[SESSION],
-        NOT_RUN if config.getoption("--matrix") else (),
+        _missing_rows(config) if config.getoption("--matrix") else (),
         Path(baseline) if baseline is not None else None,
         interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
     )

@@ -35,6 +35,12 @@ def case_d(settings: Settings, variant: str) -> Case:
     return _windowed("D", variant, settings, [*_database_clock(settings), *_row_conservation()])
 
 
+def case_e(settings: Settings, variant: str) -> Case:
+    """End to end by Bento: … → engine → results.<variant>.<p> → Bento → TiDB."""
+    sink_ran = Gate("sink_down", "==", 0, "Bento ran through", kind="validity")
+    return _windowed("E", variant, settings, [sink_ran, *_database_clock(settings), *_row_conservation()])
+
+
 def case_f(settings: Settings, variant: str) -> Case:
     """End to end by the engine's own sink: … → engine → TiDB."""
     return _windowed("F", variant, settings, [*_database_clock(settings), *_row_conservation()])
@@ -100,7 +106,7 @@ def _windowed(letter: str, variant: str, settings: Settings, conservation: list[
         drain_s=DRAIN_S,
         late_after_s=LATE_AFTER_S,
         p99_floor_ms=max(tolerance.p99_floor_ms, WINDOW_P99_FLOOR_MS),
-        windows=Windows(settings.window_ms, settings.window_clock),
+        windows=Windows(settings.window_ms, settings.clock_of(variant)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from bench.contract.names import Durable
 from bench.engine.protocol import Engine, EngineJob, Sink
 from bench.engine_probe import wait_for_output
 from bench.engine_watch import EngineWatch
+from bench.flush import Flusher
 from bench.latency import LatencyRecorder, LatencySummary
 from bench.outage import Outage
 from bench.pipeline import Balance, Pipeline, RunContext, event_frames, make_producer, new_inbox
@@ -60,9 +61,23 @@ class EnginePipeline(ABC):
         self.context = context
         self.engine = engine
         self.producer = make_producer(context, event_frames(context, inbox), inbox)
-        self.watch = EngineWatch(engine, context.files)
-        self.watch_worker = Worker("engine", self.watch.run)
-        self.producer_worker = Worker("producer", self.producer.run, urgent=True)
+        self.watch = EngineWatch(engine.variant, engine, context.files)
+        producer_worker = Worker("producer", self.producer.run, urgent=True)
+        #: Last in the list of workers: the rest must listen before the producer speaks.
+        self.engine_workers = [Worker("engine", self.watch.run), *self._flushers(), producer_worker]
+
+    def _flushers(self) -> list[Worker]:
+        if not self.engine.needs_flush:
+            return []
+        producer = self.producer
+        flusher = Flusher(
+            self.context.stack.connect_nats,
+            run_id=self.context.run_id,
+            partitions=self.context.case.load.partitions,
+            window_ms=self.windows.window_ms,
+            all_sent=lambda: producer.settled >= producer.total,
+        )
+        return [Worker("flush", flusher.run)]
 
     def processes(self) -> Mapping[str, Callable[[], list[int]]]:
         return {self.variant: self.engine.pids}
@@ -158,10 +173,16 @@ class EngineCase:
         try:
             self.engine.deploy(job)
             self.engine.wait_ready(READY_TIMEOUT_S)
-            wait_for_output(self.engine, job, stack, READY_TIMEOUT_S + case.windows.window_ms / 1000)
-            yield
+            with self.way_on(job, stack):
+                bound_s = READY_TIMEOUT_S + case.windows.window_ms / 1000
+                wait_for_output(self.engine, job, stack, bound_s, in_table=case.letter in "EF")
+                yield
         finally:
             self.engine.stop()
+
+    def way_on(self, _job: EngineJob, _stack: Stack) -> AbstractContextManager[None]:
+        """What must run behind the engine for a result to come out at the case's end."""
+        return nullcontext()
 
     def __call__(self, context: RunContext) -> Pipeline:
         return self._pipeline(context, self.engine)

@@ -25,12 +25,14 @@ PROBE_EVERY_S = 0.5
 PROBE_BYTES = 512
 
 
-def wait_for_output(engine: Engine, job: EngineJob, stack: Stack, timeout_s: float) -> None:
-    """Send probe events until the first result comes out."""
-    asyncio.run(_probe(engine, job, stack, timeout_s))
+def wait_for_output(
+    engine: Engine, job: EngineJob, stack: Stack, timeout_s: float, *, in_table: bool
+) -> None:
+    """Send probe events until the first result comes out, in the table or in RESULTS."""
+    asyncio.run(_probe(engine, job, stack, timeout_s, in_table))
 
 
-async def _probe(engine: Engine, job: EngineJob, stack: Stack, timeout_s: float) -> None:
+async def _probe(engine: Engine, job: EngineJob, stack: Stack, timeout_s: float, in_table: bool) -> None:
     endpoint = job.nats
     client = await nats.connect(
         endpoint.url, user=endpoint.user or None, password=endpoint.password or None, connect_timeout=5
@@ -39,7 +41,7 @@ async def _probe(engine: Engine, job: EngineJob, stack: Stack, timeout_s: float)
         js = client.jetstream()
         partition = partition_of(FLUSH_KEY, job.partitions)
         deadline = time.monotonic() + timeout_s
-        while not await _has_output(js, engine, job, stack, partition):
+        while not await _has_output(js, engine, job, stack, partition, in_table):
             if not engine.running():
                 raise EngineError(f"{engine.variant} ended during its first window:\n{engine.log_tail()}")
             if time.monotonic() > deadline:
@@ -55,9 +57,9 @@ async def _probe(engine: Engine, job: EngineJob, stack: Stack, timeout_s: float)
 
 
 async def _has_output(
-    js: JetStreamContext, engine: Engine, job: EngineJob, stack: Stack, partition: int
+    js: JetStreamContext, engine: Engine, job: EngineJob, stack: Stack, partition: int, in_table: bool
 ) -> bool:
-    if job.sink == "tidb":
+    if in_table:
         return await asyncio.to_thread(_in_table(stack, engine.variant, job.run_id))
     try:
         await js.get_last_msg(RESULTS, results_subject(engine.variant, partition))

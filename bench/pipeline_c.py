@@ -33,11 +33,7 @@ class PipelineC(EnginePipeline):
             late_after_s=context.case.late_after_s,
         )
         self.output = ObserverOutput(self._observer, "window_end_to_stored")
-        self.workers = [
-            Worker("observer", self._observer.run, urgent=True),
-            self.watch_worker,
-            self.producer_worker,
-        ]
+        self.workers = [Worker("observer", self._observer.run, urgent=True), *self.engine_workers]
 
     def drained(self) -> bool:
         return self._observer.counted >= self.producer.acked

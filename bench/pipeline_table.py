@@ -133,8 +133,7 @@ class PipelineD(TablePipeline):
         self.workers = [
             self.validator_worker,
             Worker("writer", self._writer.run),
-            self.watch_worker,
-            self.producer_worker,
+            *self.engine_workers,
         ]
 
     def balance(self) -> Balance:
@@ -159,7 +158,7 @@ class PipelineF(TablePipeline):
     def __init__(self, context: RunContext, engine: Engine) -> None:
         super().__init__(context, engine)
         self.output = TableOutput(self.validator, {})
-        self.workers = [self.validator_worker, self.watch_worker, self.producer_worker]
+        self.workers = [self.validator_worker, *self.engine_workers]
 
     def balance(self) -> Balance:
         # The engine's own upsert hides what it wrote twice; only wrong totals would show.

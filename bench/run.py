@@ -76,6 +76,8 @@ def run_case(
         with builder.prepared(case, run_id, stack, files.folder), _steady_interpreter():
             run = _Run(case, stack, run_id, clock, files, progress, builder, pulse_consumer)
             outcome = run.go(Interventions(interventions))
+        # Some versions are known only once the engine has run.
+        manifest["engine"] = dict(builder.settings()) or None
         manifest["clock_offset_ms"] = outcome.metrics.get("clock_offset_ms")
         files.write_json("manifest.json", manifest)
         files.write_json("result.json", outcome.as_dict())

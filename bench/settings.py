@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
 
 from bench.contract.event import Event, encode_event, value_of
 from bench.contract.names import check_run_id
 from bench.contract.partition import MAX_PARTITIONS
 from bench.engine.protocol import WindowClock
+from bench.engine.registry import ENGINES
 from bench.profile import PROFILES, Profile
 from bench.runfiles import LATEST
 
@@ -21,6 +21,7 @@ MAX_SECONDS = 7 * 24 * 3600
 MAX_PAYLOAD = 1024 * 1024
 #: The ledgers keep a few bytes for every event of a run, in memory.
 MAX_EVENTS = 1_000_000_000
+DEFAULT_ENGINE = "spark"
 _LAST_TS_MS = 10**13 - 1
 
 
@@ -46,7 +47,9 @@ class RawOptions:
     reports_dir: str = "reports"
     seed: str = "1"
     window_ms: str | None = None
-    window_clock: str = "processing"
+    window_clock: str | None = None
+    engine: str | None = None
+    engine_image: str | None = None
     trigger_ms: str | None = None
     spark_conf: Sequence[str] = ()
     retry_invalid: str = "0"
@@ -68,12 +71,19 @@ class Settings:
     reports_dir: Path
     seed: int
     window_ms: int
-    window_clock: WindowClock
+    window_clock: WindowClock | None
+    engine: str
+    #: Whether the user named the engine; the matrix otherwise runs all there are.
+    engine_named: bool
+    engine_image: str | None
     windowed_warmup_s: int
     windowed_measure_s: int
     trigger_ms: int | None
     spark_conf: tuple[str, ...]
     retry_invalid: int
+
+    def clock_of(self, variant: str) -> WindowClock:
+        return self.window_clock or ENGINES[variant].window_clocks[0]
 
     def rate_of(self, case: str) -> int:
         return self.rate_per_s if self.rate_per_s is not None else self.profile.rates_per_s[case]
@@ -86,8 +96,7 @@ def check_options(raw: RawOptions) -> Settings:
         raise UsageError(f"--storage {_shown(raw.storage)}: choose memory or file")
     if raw.replicas not in ("1", "3", "5"):
         raise UsageError(f"--replicas {_shown(raw.replicas)}: JetStream keeps 1, 3 or 5")
-    if raw.window_clock not in get_args(WindowClock):
-        raise UsageError(f"--window-clock {_shown(raw.window_clock)}: choose processing or event")
+    engine = DEFAULT_ENGINE if raw.engine is None else raw.engine
     profile = PROFILES[raw.profile]
     warmup_s = None if raw.warmup is None else _whole("--warmup", raw.warmup, 0, MAX_SECONDS)
     measure_s = None if raw.measure is None else _whole("--measure", raw.measure, 4, MAX_SECONDS)
@@ -108,7 +117,10 @@ def check_options(raw: RawOptions) -> Settings:
         window_ms=profile.window_ms
         if raw.window_ms is None
         else _whole("--window-ms", raw.window_ms, 500, 3_600_000),
-        window_clock=raw.window_clock,  # type: ignore[arg-type]
+        window_clock=_window_clock(raw.window_clock, engine),
+        engine=engine,
+        engine_named=raw.engine is not None,
+        engine_image=_engine_image(raw.engine_image, raw.engine),
         windowed_warmup_s=profile.windowed_warmup_s if warmup_s is None else warmup_s,
         windowed_measure_s=profile.windowed_measure_s if measure_s is None else measure_s,
         trigger_ms=None if raw.trigger_ms is None else _whole("--trigger-ms", raw.trigger_ms, 0, 600_000),
@@ -140,6 +152,29 @@ def _whole(option: str, text: str, low: int, high: int) -> int:
     if not low <= value <= high:
         raise UsageError(f"{option} {_shown(text)}: must be {low} to {high}")
     return value
+
+
+def _window_clock(text: str | None, engine: str) -> WindowClock | None:
+    """The clock asked for, if the engine can close windows by it."""
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {_shown(engine)}: choose one of {', '.join(ENGINES)}")
+    clocks = ENGINES[engine].window_clocks
+    if text is None:
+        return None
+    for clock in clocks:
+        if clock == text:
+            return clock
+    raise UsageError(f"--window-clock {_shown(text)}: {engine} closes windows by {' or '.join(clocks)}")
+
+
+def _engine_image(image: str | None, engine: str | None) -> str | None:
+    if image is None:
+        return None
+    if engine in (None, "spark"):
+        raise UsageError(f"--engine-image {_shown(image)}: name the engine that it holds with --engine")
+    if not image or not image.isprintable() or " " in image:
+        raise UsageError(f"--engine-image {_shown(image)}: not the name of an image")
+    return image
 
 
 def _spark_conf(pairs: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ HEARTBEAT_SUBJECT: Final = "bench.prod"
 #: Sentinels that close an engine's last window carry this key; the ledger leaves them out by name.
 FLUSH_KEY: Final = "__flush__"
 
-VARIANTS: Final = ("mock", "spark", "arroyo", "rw")
+VARIANTS: Final = ("mock", "spark", "arroyo", "rw", "bento")
 CASES: Final = ("A", "B", "C", "D", "E", "F")
 
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,48}")
@@ -61,6 +61,8 @@ class Durable:
 def durable(case: str, role: str, variant: str | None = None) -> Durable:
     """The durable of a case's input ("events") or output ("results").
 
+    In case E the output is Bento's to read; the suite looks on as "witness".
+
     JetStream forbids dots in consumer names, so the roadmap's `dur.C.events.spark`
     is spelled `dur_C_events_spark`.
     """
@@ -76,4 +78,6 @@ def durable(case: str, role: str, variant: str | None = None) -> Durable:
             return Durable(f"dur_{case}_events_{variant}", EVENTS, STREAM_SUBJECTS[EVENTS])
         if role == "results" and case != "F":
             return Durable(f"dur_{case}_results_{variant}", RESULTS, results_filter(variant))
+        if role == "witness" and case == "E":
+            return Durable(f"dur_E_witness_{variant}", RESULTS, results_filter(variant))
     raise ValueError(f"case {case} has no durable for {role!r} with variant {variant!r}")

@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol
 
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
 
-WindowClock = Literal["processing", "event"]
+#: processing: when the engine saw the event; ingest: when JetStream stored it; event: its producer_ts_ms.
+WindowClock = Literal["processing", "ingest", "event"]
 Sink = Literal["jetstream", "tidb"]
 
 
@@ -43,6 +44,11 @@ class Engine(Protocol):
         """The clocks by which this engine can close windows."""
         ...
 
+    @property
+    def needs_flush(self) -> bool:
+        """Whether a window closes only when newer events arrive: the suite then sends sentinels."""
+        ...
+
     def deploy(self, job: EngineJob) -> None: ...
 
     def wait_ready(self, timeout_s: float) -> None:
@@ -54,6 +60,11 @@ class Engine(Protocol):
         ...
 
     def running(self) -> bool: ...
+
+    @property
+    def starts(self) -> int:
+        """How often it was started so far: one more in the middle of a run is a restart, and spoils it."""
+        ...
 
     def log_tail(self, lines: int = 30) -> str: ...
 

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
-from bench.infra.endpoint import NatsEndpoint
+from bench.infra.endpoint import secrets_of
 from bench.infra.errors import ServiceError
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
@@ -45,6 +45,7 @@ def spark_folders(folder: Path) -> dict[str, str]:
 class SparkEngine:
     variant = "spark"
     window_clocks: tuple[WindowClock, ...] = ("processing", "event")
+    needs_flush = False  # its source makes ticks
 
     def __init__(self, settings: SparkSettings | None = None) -> None:
         self._settings = settings or SparkSettings()
@@ -53,6 +54,7 @@ class SparkEngine:
         self._pid: int | None = None
         self._ready_lines = 0
         self._progress_read = 0
+        self.starts = 0
 
     # -- life ------------------------------------------------------------------------
 
@@ -68,6 +70,7 @@ class SparkEngine:
         leashed, job = self._live()
         argv = [sys.executable, "-m", "spark_jobs.window_aggregate", *self._arguments(job, leashed.folder)]
         self._pid = leashed.start(argv, self._log, self._environment(job, leashed.folder))
+        self.starts += 1
 
     def _arguments(self, job: EngineJob, folder: Path) -> list[str]:
         settings = self._settings
@@ -174,7 +177,7 @@ class SparkEngine:
     def log_tail(self, lines: int = 30) -> str:
         text = "" if self._leashed is None else tail_of(self._log, lines)
         job = self._job
-        for secret in _secrets(job) if job else []:
+        for secret in secrets_of(job.nats, job.tidb) if job else []:
             text = text.replace(secret, "***")
         return text
 
@@ -197,8 +200,3 @@ class SparkEngine:
         if self._leashed is None or self._job is None:
             raise EngineError("spark is not deployed")
         return self._leashed, self._job
-
-
-def _secrets(job: EngineJob) -> list[str]:
-    endpoints: list[NatsEndpoint | Any] = [job.nats, job.tidb]
-    return [endpoint.password for endpoint in endpoints if endpoint is not None and endpoint.password]

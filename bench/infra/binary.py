@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bench.infra.errors import InfraError
 from bench.setup.cache import cache_dir
-from bench.setup.tools import TIDB_SERVER
+from bench.setup.gotool import GoTool
+from bench.setup.tools import BENTO, TIDB_SERVER
 
 
 def nats_server_binary() -> Path:
@@ -18,8 +19,16 @@ def nats_server_binary() -> Path:
 
 
 def tidb_server_binary() -> Path:
-    cached = TIDB_SERVER.binary(cache_dir(os.environ))
-    return _beside_python("tidb-server") or (cached if cached.exists() else _missing("tidb-server"))
+    return _built(TIDB_SERVER)
+
+
+def bento_binary() -> Path:
+    return _built(BENTO)
+
+
+def _built(tool: GoTool) -> Path:
+    cached = tool.binary(cache_dir(os.environ))
+    return _beside_python(tool.name) or (cached if cached.exists() else _missing(tool.name))
 
 
 def _beside_python(name: str) -> Path | None:

@@ -34,6 +34,8 @@ class ContainerService(ABC):
     name: str
     kind: Literal["container"] = "container"
     _container_ports: tuple[int, ...]
+    #: In the host's network, for what must reach services on loopback: it binds `_ports` there itself.
+    _host_network = False
 
     def __init__(self, image: str) -> None:
         self._image = image
@@ -144,10 +146,10 @@ class ContainerService(ABC):
             container = DockerContainer(self._image).with_name(name)
         except DOCKER_ERRORS as error:
             raise ServiceError(f"no Docker engine for {self.name}: {first_line(str(error))}") from error
-        ports: Any = container.ports  # typed as numbers only; the SDK below takes (address, number)
-        for inside, outside in zip(self._container_ports, self._ports, strict=True):
-            # Fixed, since Docker would pick new ones at each start; loopback, since it would bind them all.
-            ports[f"{inside}/tcp"] = (LOOPBACK, outside)
+        if self._host_network:
+            container.with_kwargs(network_mode="host")
+        else:
+            self._publish_ports(container)
         self._prepare(container)
         try:
             self._container = container.start()
@@ -160,6 +162,19 @@ class ContainerService(ABC):
             self._discard()
             return False
         return True
+
+    def _publish_ports(self, container: Any) -> None:
+        for inside, outside in zip(self._container_ports, self._ports, strict=True):
+            # Fixed, since Docker would pick new ones at each start; loopback, since it would bind them all.
+            container.ports[f"{inside}/tcp"] = (LOOPBACK, outside)
+
+    def running(self) -> bool:
+        try:
+            container = self._wrapped()
+            container.reload()
+        except (*DOCKER_ERRORS, ServiceError):
+            return False
+        return bool(container.status == "running")
 
     def _discard(self) -> None:
         container, self._container = self._container, None

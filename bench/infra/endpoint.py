@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 
 def bracketed(host: str) -> str:
@@ -46,3 +47,22 @@ class TidbEndpoint:
     @property
     def url(self) -> str:
         return f"mysql://{bracketed(self.host)}:{self.port}/{self.database}"
+
+
+@dataclass(frozen=True)
+class RisingWaveEndpoint:
+    host: str
+    port: int
+    user: str = "root"
+    password: str = field(default="", repr=False)
+    database: str = "dev"
+
+    @property
+    def url(self) -> str:
+        return f"postgres://{bracketed(self.host)}:{self.port}/{self.database}"
+
+
+def secrets_of(*endpoints: NatsEndpoint | TidbEndpoint | None) -> list[str]:
+    """What must not show in a log, as it was given and as it stands in a URL."""
+    passwords = [endpoint.password for endpoint in endpoints if endpoint is not None and endpoint.password]
+    return [spelling for password in passwords for spelling in (password, quote(password, safe=""))]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from bench.infra.endpoint import NatsEndpoint, TidbEndpoint, is_loopback
+from bench.infra.endpoint import NatsEndpoint, RisingWaveEndpoint, TidbEndpoint, bracketed, is_loopback
 from bench.infra.errors import InfraError
 
 NATS_VARIABLE = "JETLAG_NATS_URL"
 TIDB_VARIABLE = "JETLAG_TIDB_URL"
+ARROYO_VARIABLE = "JETLAG_ARROYO_URL"
+RISINGWAVE_VARIABLE = "JETLAG_RISINGWAVE_URL"
 
 
 def nats_endpoint(url: str, *, allow_remote_target: bool) -> NatsEndpoint:
@@ -33,6 +35,23 @@ def tidb_endpoint(url: str, *, allow_remote_target: bool) -> TidbEndpoint:
     return TidbEndpoint(
         host, _port(TIDB_VARIABLE, parts, 4000), *_credentials(TIDB_VARIABLE, parts), database
     )
+
+
+def arroyo_url(url: str, *, allow_remote_target: bool) -> str:
+    parts = _split(ARROYO_VARIABLE, url, ("http", "https"), "http://host:5115")
+    if parts.path not in ("", "/") or parts.username:
+        raise InfraError(f"{ARROYO_VARIABLE} must be a plain address, like http://host:5115")
+    host = _host(ARROYO_VARIABLE, parts, allow_remote_target)
+    return f"{parts.scheme}://{bracketed(host)}:{_port(ARROYO_VARIABLE, parts, 5115)}"
+
+
+def risingwave_endpoint(url: str, *, allow_remote_target: bool) -> RisingWaveEndpoint:
+    parts = _split(RISINGWAVE_VARIABLE, url, ("postgres", "postgresql"), "postgres://root@host:4566/dev")
+    host = _host(RISINGWAVE_VARIABLE, parts, allow_remote_target)
+    user, password = _credentials(RISINGWAVE_VARIABLE, parts)
+    database = unquote(parts.path.removeprefix("/")) or "dev"
+    port = _port(RISINGWAVE_VARIABLE, parts, 4566)
+    return RisingWaveEndpoint(host, port, user or "root", password, database)
 
 
 def _split(variable: str, url: str, schemes: tuple[str, ...], example: str) -> SplitResult:

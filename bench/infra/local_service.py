@@ -89,6 +89,9 @@ class LocalService(ABC):
         running = self._leashed is not None and self._pid is not None and self._leashed.running()
         return [self._pid] if running and self._pid is not None else []
 
+    def running(self) -> bool:
+        return bool(self.pids())
+
     def log_tail(self, lines: int = 40) -> str:
         if self._leashed is None:
             return "\n".join(self._kept_log.splitlines()[-lines:])

@@ -1,7 +1,8 @@
 """A server or tool built once from the Go module proxy into the cache.
 
 The key of a cached binary is what decides its contents as far as we choose them: go.mod, go.sum, the build
-flags and the platform. The Go version is left out: an upgraded toolchain is no reason to build for minutes.
+flags, our main package and the platform. The Go version is left out: an upgraded toolchain is no reason to
+build for minutes.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ class GoTool:
 
     def key(self) -> str:
         digest = hashlib.sha256()
-        for part in (self.module_dir / "go.mod").read_bytes(), (self.module_dir / "go.sum").read_bytes():
-            digest.update(hashlib.sha256(part).digest())
+        # Our own main package, where there is one, decides what is linked in.
+        sources = sorted(self.module_dir.glob("*.go"))
+        for part in (self.module_dir / "go.mod", self.module_dir / "go.sum", *sources):
+            digest.update(hashlib.sha256(part.read_bytes()).digest())
         settings = (
             self.package,
             self.ldflags,

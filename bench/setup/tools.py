@@ -22,6 +22,16 @@ TIDB_SERVER = GoTool(
     ),
 )
 
+# Case E's sink path, and an engine of its own: only the components that our configurations use.
+BENTO_VERSION = "v1.19.0"
+
+BENTO = GoTool(
+    name="bento",
+    package=".",
+    module_dir=_HERE / "bento",
+    variables=(f"main.version={BENTO_VERSION}",),
+)
+
 # The peer that the driver is measured against: `nats bench`.
 NATS_CLI = GoTool(
     name="nats",
@@ -30,6 +40,6 @@ NATS_CLI = GoTool(
     variables=("main.version=v0.3.0",),
 )
 
-TOOLS: tuple[GoTool, ...] = (TIDB_SERVER,)
+TOOLS: tuple[GoTool, ...] = (TIDB_SERVER, BENTO)
 #: Built only when asked for by name (`--with nats`): most users never need them.
 OPTIONAL_TOOLS: tuple[GoTool, ...] = (NATS_CLI,)

@@ -1,12 +1,13 @@
-"""Cases C, D and F: a windowed aggregate on a stream engine, observed at JetStream or in TiDB."""
+"""Cases C to F: a windowed aggregate on a stream engine, observed at JetStream or in TiDB."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.cases import case_c, case_d, case_f
+from bench.cases import case_c, case_d, case_e, case_f
 from bench.engine_pipeline import EngineCase
 from bench.pipeline_c import PipelineC
+from bench.pipeline_e import BentoCase
 from bench.pipeline_table import PipelineD, PipelineF
 
 
@@ -21,6 +22,13 @@ def test_case_c(settings, nats_stack, engine, run):
 def test_case_d(settings, full_stack, engine, run):
     """The same by way of the writer in TiDB."""
     outcome = run(case_d(settings, engine.variant), full_stack, builder=EngineCase(engine, PipelineD))
+    outcome.raise_unless_pass()
+
+
+@pytest.mark.caseE
+def test_case_e(settings, full_stack, engine, bento_sink, run):
+    """The same by way of Bento in TiDB."""
+    outcome = run(case_e(settings, engine.variant), full_stack, builder=BentoCase(engine, bento_sink))
     outcome.raise_unless_pass()
 
 

@@ -41,6 +41,8 @@ def pytest_run(*words: str, env: dict[str, str] | None = None) -> subprocess.Com
         (["--profile", "huge"], "--profile huge: unknown"),
         (["--infra", "cloud"], "--infra cloud: choose one of"),
         (["--seed", "x"], "--seed x: not a whole number"),
+        (["--engine", "flink"], "--engine flink: choose one of spark, bento, arroyo, rw"),
+        (["--engine", "rw", "--window-clock", "processing"], "--window-clock processing: rw closes"),
     ],
 )
 def test_a_bad_option_is_one_clear_line(words, said):
@@ -79,6 +81,25 @@ def test_services_that_cannot_be_had_are_one_clear_line(words, env, said):
     assert said in done.stdout
     assert "Traceback" not in done.stderr + done.stdout
     assert "secret" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("engine", "command"),
+    [
+        ("arroyo", "docker pull ghcr.io/arroyosystems/arroyo:latest"),
+        ("rw", "docker pull risingwavelabs/risingwave:v3.0.3"),
+    ],
+)
+def test_an_engine_that_is_not_at_hand_is_skipped_with_the_command_that_gets_it(engine, command):
+    """A user would be told that the run failed, or nothing at all."""
+    env = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+    env |= dict.fromkeys(("JETLAG_ARROYO_URL", "JETLAG_RISINGWAVE_URL"), "")
+    words = ("-q", "-m", "caseC", "--infra=local", "--engine", engine, "tests/cases/test_engine.py")
+    done = pytest_run(*words, env=env)
+    assert done.returncode == 0, done.stdout
+    assert f"{engine} is not at hand: no Docker engine answers at unix:///nonexistent" in done.stdout
+    assert f"`{command}`" in done.stdout
+    assert "1 skipped" in done.stdout
 
 
 def test_a_run_id_names_one_run(tmp_path):

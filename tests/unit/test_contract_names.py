@@ -38,6 +38,17 @@ ALL_DURABLES = [
     ("F", "events", "spark", Durable("dur_F_events_spark", "EVENTS", "events.*")),
     ("F", "events", "arroyo", Durable("dur_F_events_arroyo", "EVENTS", "events.*")),
     ("F", "events", "rw", Durable("dur_F_events_rw", "EVENTS", "events.*")),
+    ("C", "events", "bento", Durable("dur_C_events_bento", "EVENTS", "events.*")),
+    ("C", "results", "bento", Durable("dur_C_results_bento", "RESULTS", "results.bento.*")),
+    ("D", "events", "bento", Durable("dur_D_events_bento", "EVENTS", "events.*")),
+    ("D", "results", "bento", Durable("dur_D_results_bento", "RESULTS", "results.bento.*")),
+    ("E", "events", "bento", Durable("dur_E_events_bento", "EVENTS", "events.*")),
+    ("E", "results", "bento", Durable("dur_E_results_bento", "RESULTS", "results.bento.*")),
+    ("F", "events", "bento", Durable("dur_F_events_bento", "EVENTS", "events.*")),
+    ("E", "witness", "spark", Durable("dur_E_witness_spark", "RESULTS", "results.spark.*")),
+    ("E", "witness", "arroyo", Durable("dur_E_witness_arroyo", "RESULTS", "results.arroyo.*")),
+    ("E", "witness", "rw", Durable("dur_E_witness_rw", "RESULTS", "results.rw.*")),
+    ("E", "witness", "bento", Durable("dur_E_witness_bento", "RESULTS", "results.bento.*")),
 ]
 
 HOSTILE = [
@@ -72,7 +83,7 @@ def test_every_durable_is_in_the_table() -> None:
     """If this fails, an engine's configuration by hand no longer finds the consumer, or two share one."""
     made = []
     for case in names.CASES:
-        for role in ("events", "results"):
+        for role in ("events", "results", "witness"):
             for variant in (None, *names.VARIANTS):
                 try:
                     made.append((case, role, variant, durable(case, role, variant)))
@@ -110,6 +121,8 @@ def test_a_durable_is_spelled_as_jetstream_allows(
         ("C", "events", "spark.x"),
         ("C", "sink", "spark"),
         ("F", "results", "spark"),
+        ("C", "witness", "spark"),
+        ("E", "witness", "mock"),
     ],
 )
 def test_no_durable_for_what_no_case_has(case: str, role: str, variant: str | None) -> None:
@@ -155,7 +168,7 @@ def test_subjects_belong_to_their_streams_and_to_no_other() -> None:
     subjects = {names.events_subject(p): names.EVENTS for p in range(16)}
     subjects |= {names.results_subject(v, p): names.RESULTS for v in names.VARIANTS for p in range(16)}
     subjects[names.HEARTBEAT_SUBJECT] = names.CTRL
-    assert len(subjects) == 16 + 4 * 16 + 1
+    assert len(subjects) == 16 + 5 * 16 + 1
     for subject, stream in subjects.items():
         assert [s for s, pattern in names.STREAM_SUBJECTS.items() if matches(pattern, subject)] == [stream]
 

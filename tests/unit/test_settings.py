@@ -35,6 +35,7 @@ CHOICES = {
     "storage": ("memory", "file"),
     "replicas": ("1", "3", "5"),
     "window_clock": ("processing", "event"),
+    "engine": ("spark", "bento", "arroyo", "rw"),
 }
 
 
@@ -63,7 +64,7 @@ def option(name: str) -> str:
 
 def test_every_option_is_tested_here() -> None:
     """If this fails, an option was added that no test in this file gives a bad value."""
-    others = {"message_ids", "run_id", "reports_dir"}
+    others = {"message_ids", "run_id", "reports_dir", "engine_image"}
     of_one_engine = {"trigger_ms", "spark_conf"}  # tested beside the engine
     names = {field.name for field in fields(RawOptions)}
     assert names - of_one_engine == {*RANGES, *CHOICES, *others}
@@ -97,6 +98,15 @@ def test_choices_are_a_closed_list(name: str) -> None:
         checked(**{name: word})
     for word in ("", "tape", CHOICES[name][0].upper() + " ", "2", "1 "):
         assert refusal(**{name: word}).startswith(f"{option(name)} {word}: ")
+
+
+def test_an_image_belongs_to_an_engine() -> None:
+    """If this fails, one image is started as Arroyo and as RisingWave, or as Spark."""
+    assert checked(engine="rw", engine_image="a/b:1").engine_image == "a/b:1"
+    for engine in (None, "spark"):
+        assert "name the engine" in refusal(engine=engine, engine_image="a/b:1")
+    for image in ("", "a b", "a\nb"):
+        assert refusal(engine="rw", engine_image=image).startswith("--engine-image ")
 
 
 @relaxed

@@ -67,7 +67,11 @@ def test_a_cached_tool_follows_its_sources_and_flags(tool: GoTool, tmp_path: Pat
     # The same bytes shifted from one file to the other are another module.
     (tool.module_dir / "go.mod").write_text("module m\n\ngo 1.24\nx\n")
     (tool.module_dir / "go.sum").write_text("")
-    assert tool.binary(tmp_path) not in (first, second)
+    third = tool.binary(tmp_path)
+    assert third not in (first, second)
+    # A main package of ours decides what is linked in.
+    (tool.module_dir / "main.go").write_text("package main\n")
+    assert tool.binary(tmp_path) not in (first, second, third)
 
 
 def test_java_is_installed_when_missing(tmp_path: Path) -> None:
