@@ -80,6 +80,7 @@ def complete_a(case: Case) -> PipelineA:
     latency.record(ConstantRate(START_NS, case.load.rate_per_s).intended_ns(seqs), np.full(len(seqs), 4000))
     pipeline._observer = SimpleNamespace(  # type: ignore[assignment]
         ledger=ledger,
+        foreign=0,
         redelivered=0,
         latency=latency,
         to_stored=LatencyRecorder(),
