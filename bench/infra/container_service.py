@@ -6,6 +6,7 @@ import secrets
 import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import docker.errors
@@ -35,8 +36,9 @@ class ContainerService(ABC):
     kind: Literal["container"] = "container"
     _container_ports: tuple[int, ...]
 
-    def __init__(self, image: str) -> None:
+    def __init__(self, image: str, network: str | None = None) -> None:
         self._image = image
+        self._network_name = network
         self._leashed: Leashed | None = None
         self._container: Any = None
         self._ports: list[int] = []
@@ -138,7 +140,8 @@ class ContainerService(ABC):
         assert self._leashed is not None
         name = f"jetlag-{self.name}-{secrets.token_hex(6)}"
         # Before the container is: a kill -9 between the two must not leave one that nobody knows.
-        self._leashed.on_end([sys.executable, "-I", str(REAPER), name])
+        network = [self._network_name] if self._network_name else []
+        self._leashed.on_end([sys.executable, "-I", str(REAPER), name, *network])
         self._ports = free_ports(len(self._container_ports))
         try:
             container = DockerContainer(self._image).with_name(name)
@@ -148,6 +151,8 @@ class ContainerService(ABC):
         for inside, outside in zip(self._container_ports, self._ports, strict=True):
             # Fixed, since Docker would pick new ones at each start; loopback, since it would bind them all.
             ports[f"{inside}/tcp"] = (LOOPBACK, outside)
+        if self._network_name:
+            container.with_network(SimpleNamespace(name=self._network_name))  # type: ignore[arg-type]
         self._prepare(container)
         try:
             self._container = container.start()
