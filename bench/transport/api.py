@@ -15,18 +15,32 @@ TIMEOUT_S = 10.0
 
 def api_request(connection: Connection, subject: str, body: dict[str, Any]) -> dict[str, Any]:
     """The answer; WireError with JetStream's own words if it refuses. Nothing else may come on the connection."""
-    inbox = f"_INBOX.{secrets.token_hex(8)}"
+    headers, payload = _ask(connection, subject, body)
+    answer = json.loads(payload or b"{}")
+    assert isinstance(answer, dict)
+    if "error" in answer or headers:
+        why = answer["error"].get("description") if "error" in answer else headers.split(b"\r\n")[0].decode()
+        raise WireError(f"JetStream refused {subject}: {why}")
+    return answer
+
+
+def api_status(connection: Connection, subject: str, body: dict[str, Any]) -> bytes:
+    """The headers of the answer, where its status stands."""
+    return _ask(connection, subject, body)[0]
+
+
+def _ask(connection: Connection, subject: str, body: dict[str, Any]) -> tuple[bytes, bytes]:
+    # A subscription number of its own: an answer "503" does not count towards UNSUB's limit, so the old one may
+    # still be there, and a server ignores a second SUB with the same number.
+    sid = secrets.token_hex(8)
+    inbox = f"_INBOX.{sid}"
     data = json.dumps(body).encode()
-    request = f"SUB {inbox} api\r\nUNSUB api 1\r\nPUB {subject} {inbox} {len(data)}\r\n".encode()
+    request = f"SUB {inbox} {sid}\r\nUNSUB {sid} 1\r\nPUB {subject} {inbox} {len(data)}\r\n".encode()
     connection.send(request + data + b"\r\n")
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         connection.fill(0.1)
         batch = connection.take()
         if len(batch):
-            answer = json.loads(batch.payload(0) or b"{}")
-            if "error" in answer:
-                raise WireError(f"JetStream refused {subject}: {answer['error'].get('description')}")
-            assert isinstance(answer, dict)
-            return answer
+            return batch.headers(0), batch.payload(0)
     raise ConnectionLost(f"JetStream did not answer {subject} within {TIMEOUT_S:g} s")

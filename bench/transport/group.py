@@ -92,9 +92,8 @@ class Group:
     def run(self, start_ns: int, progress: Path | None) -> str:
         """Until all is published and received, or nothing more comes; returns why it ended early, if it did."""
         poll = select.epoll()
-        ends: dict[int, Publisher | Subscriber] = {}
+        readers = {one.connection.fileno(): one for one in self.subscribers}
         for end in (*self.publishers, *self.subscribers):
-            ends[end.connection.fileno()] = end
             poll.register(end.connection.fileno(), select.EPOLLIN)
         deadline_ns = start_ns + int(self._spec.timeout_s * 1e9)
         digest_ns, progress_ns, heard = start_ns, start_ns + PROGRESS_EVERY_NS, (start_ns, -1)
@@ -102,14 +101,15 @@ class Group:
             events = poll.poll(self._patience_s())
             now_ns = time.monotonic_ns()
             for descriptor, _ in events:
-                ends[descriptor].on_readable(now_ns)
-            for one in self.publishers:
-                one.pump(now_ns)
+                if descriptor in readers and readers[descriptor].on_readable():
+                    self._serve(time.monotonic_ns())
+            self._serve(now_ns)
             if now_ns < digest_ns:
                 continue
             digest_ns = now_ns + DIGEST_EVERY_NS
             for one_reader in self.subscribers:
                 one_reader.digest()
+                self._serve(time.monotonic_ns())
             if progress is not None and now_ns >= progress_ns:
                 progress_ns += PROGRESS_EVERY_NS
                 self._note(progress, start_ns, now_ns)
@@ -119,6 +119,13 @@ class Group:
                 return ""
             if now_ns > deadline_ns or (self._all_published() and now_ns - heard[0] > QUIET_NS):
                 return f"ended with messages missing after {(now_ns - start_ns) / 1e9:.1f} s"
+
+    def _serve(self, now_ns: int) -> None:
+        """Publishers come first, also between two digests: an answer that lies unread is a pause in publishing."""
+        for one in self.publishers:
+            if not one.done:
+                one.on_readable(now_ns)
+                one.pump(now_ns)
 
     def _patience_s(self) -> float:
         if any(one.blocked for one in self.publishers):

@@ -16,7 +16,9 @@ class TransportAdmin(StreamAdmin):
         super().__enter__()
         return self
 
-    def make(self, name: str, subjects: str, storage: str, replicas: int, **limits: Any) -> None:
+    def make(
+        self, name: str, subjects: str, storage: str, replicas: int, discard: str = "old", **limits: Any
+    ) -> None:
         self.delete_stream(name)
         config = StreamConfig(
             name=name,
@@ -26,15 +28,15 @@ class TransportAdmin(StreamAdmin):
             allow_direct=True,
             allow_atomic=True,
             duplicate_window=DUPLICATE_WINDOW_S,
-            discard=DiscardPolicy.NEW if limits else DiscardPolicy.OLD,
+            discard=DiscardPolicy(discard),
             metadata=OWNER_MARK,
             **limits,
         )
         self._run(self._js().add_stream(config))
 
-    def make_all(self, cell: Cell) -> None:
+    def make_all(self, cell: Cell, **limits: Any) -> None:
         for name, subjects in cell.streams().items():
-            self.make(name, subjects, cell.storage, cell.replicas)
+            self.make(name, subjects, cell.storage, cell.replicas, **limits)
 
     def delete_all(self, cell: Cell) -> None:
         for name in cell.streams():

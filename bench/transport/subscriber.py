@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bench.infra.waiting import wait_until
 from bench.latency import LatencyRecorder
-from bench.transport.api import api_request
+from bench.transport.api import api_request, api_status
 from bench.transport.cell import Consumers
 from bench.transport.frames import read_heads
 from bench.transport.order_ledger import OrderLedger
@@ -22,6 +23,9 @@ DIGEST_BYTES = 256 * 1024
 HEARTBEAT_S = 5.0
 #: An ordered consumer that says nothing for so many heartbeats is gone (its server died): make a new one.
 MISSED_HEARTBEATS = 3
+ROUTE_TIMEOUT_S = 10.0
+NOBODY = b"NATS/1.0 503"
+INACTIVE_S = 120.0
 FETCH = 1000
 IN_FLIGHT = 2
 
@@ -38,10 +42,13 @@ class Subscriber(ABC):
         self.recreated = 0
         self.first_ns = self.last_ns = 0
 
-    def on_readable(self, _now_ns: int) -> None:
+    def on_readable(self) -> bool:
+        """Whether it was enough to be digested, which takes a while."""
         self.connection.fill(0)
-        if self.connection.unread_bytes >= DIGEST_BYTES:
-            self.digest()
+        if self.connection.unread_bytes < DIGEST_BYTES:
+            return False
+        self.digest()
+        return True
 
     @abstractmethod
     def digest(self) -> None:
@@ -59,7 +66,8 @@ class Subscriber(ABC):
     def _create(self, config: dict[str, Any], name: str = "") -> None:
         """Make a consumer on the group's subject that neither waits for acks nor delivers twice."""
         subject = f"$JS.API.CONSUMER.CREATE.{self._stream}"
-        config = {"ack_policy": "none", "filter_subject": self._subject, **config}
+        kept = {"mem_storage": True, "num_replicas": 1}
+        config = {"ack_policy": "none", "filter_subject": self._subject, **kept, **config}
         connection = self._connect("api")
         try:
             api_request(
@@ -105,8 +113,6 @@ class OrderedSubscriber(Subscriber):
                 "max_deliver": 1,
                 "flow_control": True,
                 "idle_heartbeat": int(HEARTBEAT_S * 1e9),
-                "mem_storage": True,
-                "num_replicas": 1,
                 "deliver_policy": "by_start_sequence",
                 "opt_start_seq": self._last_stream_seq + 1,
             }
@@ -162,13 +168,30 @@ class OrderedSubscriber(Subscriber):
 
 
 class PullSubscriber(Subscriber):
-    """A durable pull consumer without acks, read with a few large requests in flight."""
+    """A pull consumer without acks, read with a few large requests in flight.
+
+    Kept in the memory of one server like the ordered one: a replicated consumer would write its progress through
+    RAFT, and the cell would measure that.
+    """
 
     def __init__(self, connect: Connect, stream: str, subject: str, totals: Sequence[int]) -> None:
         super().__init__(connect, stream, subject, totals)
-        durable = f"pull_{secrets.token_hex(6)}"
-        self._create({"name": durable, "durable_name": durable, "deliver_policy": "all"}, durable)
-        self._reader = PullReader(self.connection, stream, durable, FETCH, IN_FLIGHT)
+        name = f"pull_{secrets.token_hex(6)}"
+        self._create({"name": name, "inactive_threshold": int(INACTIVE_S * 1e9), "deliver_policy": "all"}, name)
+        self._await_route(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}")
+        self._reader = PullReader(self.connection, stream, name, FETCH, IN_FLIGHT)
+
+    def _await_route(self, subject: str) -> None:
+        """Until our server knows who leads the consumer: asked before, it would answer that nobody listens."""
+        connection = self._connect("api")
+        try:
+            wait_until(
+                lambda: not api_status(connection, subject, {"batch": 1, "no_wait": True}).startswith(NOBODY),
+                ROUTE_TIMEOUT_S,
+                f"nobody listens on {subject}",
+            )
+        finally:
+            connection.close()
 
     def digest(self) -> None:
         self._account(self._reader.read(0.0))
