@@ -85,6 +85,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--checkpoint", default=None, help="Spark's checkpoint location [a temporary folder]")
     add("--retry-invalid", default=defaults.retry_invalid, metavar="N", help=RETRY_HELP)
     add("--matrix", action="store_true", help="run the cases one after the other in the roadmap's order")
+    add("--transport-full", action="store_true", help="the transport suite over its whole cross product")
+    add("--duration", default=None, metavar="T", help="of the transport soak: 90s, 20m, 12h [by profile]")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
     add("--tidb-image", default=None, help="container image of TiDB [JETLAG_TIDB_IMAGE or pingcap/tidb]")
@@ -111,7 +113,13 @@ def _raw_options(config: pytest.Config) -> RawOptions:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --matrix only the cases themselves, A to F: not the tests that spoil and break them."""
+    """With --matrix only the cases themselves, A to F: not the tests that spoil and break them.
+
+    With --profile=soak only the soak: a night's run must not begin with an hour of other cases.
+    """
+    if config.getoption("--profile") == "soak":
+        config.hook.pytest_deselected(items=[item for item in items if not item.get_closest_marker("soak")])
+        items[:] = [item for item in items if item.get_closest_marker("soak")]
     if not config.getoption("--matrix"):
         return
     order = [f"test_case_{letter}" for letter in "abcdef"]

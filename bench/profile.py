@@ -119,5 +119,16 @@ PROFILES = {
             windowed_warmup_s=20,
             windowed_measure_s=120,
         ),
+        Profile(
+            name="soak",
+            warmup_s=20,
+            measure_s=120,
+            rates_per_s=_rates(50_000, 2_000, 10_000),
+            tolerance=_STRICT,
+            help="the transport suite's long run only, for --duration",
+            window_ms=10_000,
+            windowed_warmup_s=20,
+            windowed_measure_s=120,
+        ),
     )
 }

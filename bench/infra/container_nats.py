@@ -23,7 +23,11 @@ class ContainerNats(ContainerService):
     _container_ports = (PORT, MONITOR_PORT)
 
     def __init__(
-        self, image: str, seat: ClusterSeat | None = None, password: str = "", sync_interval: str | None = None
+        self,
+        image: str,
+        seat: ClusterSeat | None = None,
+        password: str = "",
+        sync_interval: str | None = None,
     ) -> None:
         super().__init__(image, network=seat.cluster if seat else None)
         self._seat = seat

@@ -69,8 +69,8 @@ def _local(reason: str) -> Provider:
 
 def _containers(images: tuple[str, str], reason: str) -> Provider:
     # Imported late: testcontainers takes a while to import, and most runs have no use for it.
-    from bench.infra.container_nats import ContainerNats
     from bench.infra.container_cluster import container_cluster
+    from bench.infra.container_nats import ContainerNats
     from bench.infra.container_tidb import ContainerTidb
 
     nats_image, tidb_image = images

@@ -14,7 +14,7 @@ TIMEOUT_S = 10.0
 
 
 def api_request(connection: Connection, subject: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The answer; WireError with JetStream's own words if it refuses. Nothing else may come on the connection."""
+    """The answer; WireError with JetStream's own words if it refuses. Nothing else may come meanwhile."""
     headers, payload = _ask(connection, subject, body)
     answer = json.loads(payload or b"{}")
     assert isinstance(answer, dict)
@@ -30,8 +30,8 @@ def api_status(connection: Connection, subject: str, body: dict[str, Any]) -> by
 
 
 def _ask(connection: Connection, subject: str, body: dict[str, Any]) -> tuple[bytes, bytes]:
-    # A subscription number of its own: an answer "503" does not count towards UNSUB's limit, so the old one may
-    # still be there, and a server ignores a second SUB with the same number.
+    # A subscription number of its own: an answer "503" does not count towards UNSUB's limit, so the old one
+    # may still be there, and a server ignores a second SUB with the same number.
     sid = secrets.token_hex(8)
     inbox = f"_INBOX.{sid}"
     data = json.dumps(body).encode()

@@ -58,7 +58,9 @@ class Cell:
             if value not in choices:
                 raise ValueError(f"{name} {value!r}: choose one of {', '.join(choices)}")
         if self.publishers < 1 or self.publishers > 99 or self.messages < self.publishers:
-            raise ValueError(f"{self.publishers} publishers of {self.messages} messages: wanted 1 to 99, each with one")
+            raise ValueError(
+                f"{self.publishers} publishers of {self.messages} messages: wanted 1 to 99, each with one"
+            )
 
     @property
     def name(self) -> str:

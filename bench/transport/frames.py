@@ -1,7 +1,7 @@
 """A message of the transport suite: who sent it, its number, when; then padding to the size asked for.
 
-Publisher (2 digits), seq (10) and monotonic nanoseconds (19) stand at fixed places, so that a subscriber reads
-them out of thousands of messages at once. The clock is the machine's: sender and reader share it.
+Publisher (2 digits), seq (10) and monotonic nanoseconds (19) stand at fixed places, so that a subscriber
+reads them out of thousands of messages at once. The clock is the machine's: sender and reader share it.
 """
 
 from __future__ import annotations

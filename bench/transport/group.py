@@ -1,8 +1,8 @@
 """One group's clients, in a process of their own: `python -m bench.transport.group FOLDER`.
 
-The folder holds spec.json; NATS's password comes by environment. The process connects, writes `ready`, waits for
-`go` (the start in monotonic ns), runs one event loop over all its connections, and writes result.json. In open
-loop it also appends a line to progress.jsonl every second, which is what a soak's checkpoint is made of.
+The folder holds spec.json; NATS's password comes by environment. The process connects, writes `ready`, waits
+for `go` (the start in monotonic ns), runs one event loop over all its connections, and writes result.json. In
+open loop it also appends a line to progress.jsonl every second, which is what a soak's checkpoint is made of.
 """
 
 from __future__ import annotations
@@ -69,6 +69,17 @@ class Group:
             kind(self._connect, stream, subject, self._totals) for _ in range(cell.subscribers)
         ]
         self.publishers: list[Publisher] = []
+        self._check_payload()
+
+    def _check_payload(self) -> None:
+        """Told before the first message: the server would close the connection on it."""
+        connection = self._connect("payload")
+        connection.close()
+        if self._spec.cell.size > connection.max_payload:
+            raise WireError(
+                f"a message of {self._spec.cell.size} bytes: "
+                f"the server takes at most {connection.max_payload} (max_payload)"
+            )
 
     def _connect(self, name: str) -> Connection:
         return Connection(self._server, f"jetlag-transport-{name}")
@@ -78,7 +89,9 @@ class Group:
         cell, group = self._spec.cell, self._spec.group
         for number, total in enumerate(self._totals):
             rate = cell.rate_per_s
-            schedule = Unpaced(start_ns) if rate is None else ConstantRate(start_ns, max(1, rate // cell.publishers))
+            schedule = (
+                Unpaced(start_ns) if rate is None else ConstantRate(start_ns, max(1, rate // cell.publishers))
+            )
             inbox = f"_INBOX.{self._spec.inbox}{group}p{number}"
             address = Address(cell.subject(group), inbox, number, total, cell.size)
             self.publishers.append(
@@ -90,11 +103,11 @@ class Group:
     # -- the loop ------------------------------------------------------------
 
     def run(self, start_ns: int, progress: Path | None) -> str:
-        """Until all is published and received, or nothing more comes; returns why it ended early, if it did."""
+        """Until all is published and received, or nothing more comes; returns why it ended early, if so."""
         poll = select.epoll()
         readers = {one.connection.fileno(): one for one in self.subscribers}
-        for end in (*self.publishers, *self.subscribers):
-            poll.register(end.connection.fileno(), select.EPOLLIN)
+        for connection in self._connections():
+            poll.register(connection.fileno(), select.EPOLLIN)
         deadline_ns = start_ns + int(self._spec.timeout_s * 1e9)
         digest_ns, progress_ns, heard = start_ns, start_ns + PROGRESS_EVERY_NS, (start_ns, -1)
         while True:
@@ -121,7 +134,7 @@ class Group:
                 return f"ended with messages missing after {(now_ns - start_ns) / 1e9:.1f} s"
 
     def _serve(self, now_ns: int) -> None:
-        """Publishers come first, also between two digests: an answer that lies unread is a pause in publishing."""
+        """Publishers come first, also between two digests: an answer unread is a pause in publishing."""
         for one in self.publishers:
             if not one.done:
                 one.on_readable(now_ns)
@@ -174,8 +187,11 @@ class Group:
         }
 
     def close(self) -> None:
-        for end in (*self.publishers, *self.subscribers):
-            end.connection.close()
+        for connection in self._connections():
+            connection.close()
+
+    def _connections(self) -> list[Connection]:
+        return [*(one.connection for one in self.publishers), *(one.connection for one in self.subscribers)]
 
 
 def _merged(histograms: list[HdrHistogram]) -> LatencySummary:
@@ -202,8 +218,6 @@ def write_whole(path: Path, content: dict[str, Any]) -> None:
     partial.replace(path)
 
 
-
-
 def main() -> int:
     folder = Path(sys.argv[1])
     spec = Spec.from_dict(json.loads((folder / "spec.json").read_text()))
@@ -216,7 +230,9 @@ def main() -> int:
         write_whole(folder / "result.json", group.result(ended))
         group.close()
     except (WireError, OSError, TimeoutError) as error:
-        write_whole(folder / "result.json", {"group": spec.group, "error": f"{type(error).__name__}: {error}"})
+        write_whole(
+            folder / "result.json", {"group": spec.group, "error": f"{type(error).__name__}: {error}"}
+        )
         return 1
     return 0
 

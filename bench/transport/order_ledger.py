@@ -43,7 +43,9 @@ class OrderLedger:
             if not len(mine):
                 continue
             wanted, last = self._next[publisher], int(mine[-1])
-            in_order = int(mine[0]) == wanted and last - wanted + 1 == len(mine) and last <= self._totals[publisher]
+            in_order = (
+                int(mine[0]) == wanted and last - wanted + 1 == len(mine) and last <= self._totals[publisher]
+            )
             if in_order and bool((np.diff(mine) == 1).all()):
                 self._next[publisher] = last + 1
             else:

@@ -78,8 +78,12 @@ def judge(
     """`stored` is (messages, bytes) of one copy of all streams."""
     writers = [writer for group in groups for writer in group["publishers"]]
     readers = [reader for group in groups for reader in group["subscribers"]]
-    writer_rates = [rate for one in writers if (rate := _rate(one["acked"], one["first_send_ns"], one["last_ack_ns"]))]
-    reader_rates = [rate for one in readers if (rate := _rate(one["received"], one["first_ns"], one["last_ns"]))]
+    writer_rates = [
+        rate for one in writers if (rate := _rate(one["acked"], one["first_send_ns"], one["last_ack_ns"]))
+    ]
+    reader_rates = [
+        rate for one in readers if (rate := _rate(one["received"], one["first_ns"], one["last_ns"]))
+    ]
     published_per_s = sum(_group_rate(group) for group in groups)
     acked = sum(one["acked"] for one in writers)
     latency = merged_latency([group["latency"] for group in groups])
@@ -158,7 +162,7 @@ def cluster_manifest(cluster: NatsCluster, cell: Cell, admin: TransportAdmin) ->
 
 
 def _group_rate(group: Mapping[str, Any]) -> float:
-    """From the group's first message sent to its last acknowledgement, as `nats bench` aggregates its clients."""
+    """From the group's first message to its last acknowledgement, as `nats bench` aggregates its clients."""
     writers = group["publishers"]
     first, last = min(one["first_send_ns"] for one in writers), max(one["last_ack_ns"] for one in writers)
     return _rate(sum(one["acked"] for one in writers), first, last) or 0.0

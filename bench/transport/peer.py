@@ -1,4 +1,4 @@
-"""The same cell by `nats bench`: a subscribing and a publishing process a group, their own reports believed."""
+"""The same cell by `nats bench`: a reading and a publishing process a group, their own reports believed."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class PeerRates:
     published_per_s: float
 
 
+def _text_file() -> IO[str]:
+    return tempfile.TemporaryFile("w+")
+
+
 class _Process:
     """One run of the CLI, ended with the cell whatever happens."""
 
@@ -42,8 +46,8 @@ class _Process:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="jetlag-nats-"))
         self._words = " ".join(words[:3])
         # To files, not pipes: a process that nobody reads from would stop when its pipe is full.
-        self._output: IO[str] = stack.enter_context(tempfile.TemporaryFile("w+"))
-        self._errors: IO[str] = stack.enter_context(tempfile.TemporaryFile("w+"))
+        self._output: IO[str] = stack.enter_context(_text_file())
+        self._errors: IO[str] = stack.enter_context(_text_file())
         self._process = subprocess.Popen(
             [str(nats_binary()), "bench", *words],
             env=cli_environ(endpoint, home),

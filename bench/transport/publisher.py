@@ -23,7 +23,13 @@ from bench.wire.pubacks import AnswerReader
 
 class Publisher(ABC):
     def __init__(
-        self, connection: Connection, address: Address, stream: str, total: int, window: int, schedule: Schedule
+        self,
+        connection: Connection,
+        address: Address,
+        stream: str,
+        total: int,
+        window: int,
+        schedule: Schedule,
     ) -> None:
         self.connection = connection
         self.total = total

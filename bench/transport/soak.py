@@ -1,7 +1,7 @@
 """The soak: a constant low rate for hours on three replicas on file, looked at all the time, judged by drift.
 
-Checkpointed: every sample goes to soak.jsonl at once and result.json is written anew with it, so that a soak that
-is cut off, by Ctrl-C or by kill -9, has reported all that it saw.
+Checkpointed: every sample goes to soak.jsonl at once and result.json is written anew with it, so that a soak
+that is cut off, by Ctrl-C or by kill -9, has reported all that it saw.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SoakResult:
 
 
 def soak_cell(duration_s: float, rate_per_s: int = DEFAULT_RATE_PER_S, size: int = 1024) -> Cell:
-    """The seed's long run: three apps with a stream each, replicas 3, file, 2 publishers and 10 subscribers."""
+    """Three apps with a stream each, replicas 3, file, 2 publishers and 10 ordered subscribers an app."""
     return Cell(
         layout="per-app",
         storage="file",
@@ -67,7 +67,9 @@ def soak_cell(duration_s: float, rate_per_s: int = DEFAULT_RATE_PER_S, size: int
     )
 
 
-def run_soak(cluster: NatsCluster, cell: Cell, duration_s: float, folder: Path, say: Say, wide: bool) -> SoakResult:
+def run_soak(
+    cluster: NatsCluster, cell: Cell, duration_s: float, folder: Path, say: Say, wide: bool
+) -> SoakResult:
     folder.mkdir(parents=True)
     interval_s = min(LONGEST_INTERVAL_S, max(1.0, duration_s / SAMPLES))
     gates = drift_gates((cell.rate_per_s or 0) * cell.groups, disk=True, wide=wide)
@@ -93,7 +95,9 @@ def run_soak(cluster: NatsCluster, cell: Cell, duration_s: float, folder: Path, 
                 groups = crew.collect(look)
             except KeyboardInterrupt:
                 book.close(None, book.covered_s())
-                say(f"soak cut off: {folder / 'result.json'} tells of the {book.covered_s():.0f} s that it ran")
+                say(
+                    f"soak cut off after {book.covered_s():.0f} s: {folder / 'result.json'} tells of them"
+                )
                 raise
             (folder / "server-errors.txt").write_text("\n".join(sampler.troubles()) + "\n")
             result = book.close(groups, duration_s)
@@ -123,7 +127,7 @@ class _Book:
         )
 
     def close(self, groups: Sequence[dict[str, Any]] | None, duration_s: float) -> SoakResult:
-        """Judge what there is; without the groups' own account the ledger is open, and the soak not complete."""
+        """Judge what there is; without the groups' own account the ledger is open, the soak not complete."""
         metrics = {**drift_metrics(self._samples, self._cell.replicas), **_ledger(groups)}
         gates = [gate for gate in self._gates if groups is not None or gate.metric in metrics]
         report = evaluate(gates, metrics)

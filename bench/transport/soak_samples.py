@@ -1,12 +1,14 @@
-"""What a soak looks at, every few seconds: the clients' pace, and each server's memory, disk, leaders and log."""
+"""What a soak looks at, every few seconds: the clients' pace; the servers' memory, disk, leaders and logs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+from bench.infra.local_nats import LocalNats
 from bench.infra.nats_cluster import NatsCluster
 from bench.resources import service_meter
 from bench.transport.cell import Cell
@@ -77,15 +79,17 @@ class SoakSampler:
 
     def _rss_bytes(self) -> int | None:
         usages = [meter() if meter is not None else None for meter in self._meters.values()]
-        return None if any(usage is None for usage in usages) else sum(usage.rss_bytes for usage in usages if usage)
+        known = [usage.rss_bytes for usage in usages if usage is not None]
+        return sum(known) if len(known) == len(usages) else None
 
     def disk_bytes(self) -> int | None:
         """None where the servers' folders are not ours to look into (containers)."""
-        sizes = [node.stored_bytes() for node in self._cluster.nodes.values() if hasattr(node, "stored_bytes")]
-        return sum(sizes) if len(sizes) == len(self._cluster.nodes) else None
+        nodes = self._cluster.nodes.values()
+        sizes = [node.stored_bytes() for node in nodes if isinstance(node, LocalNats)]
+        return sum(sizes) if len(sizes) == len(nodes) else None
 
     def troubles(self) -> list[str]:
-        """Errors in the servers' logs since the start, each with its server; kept, since a log's end moves on."""
+        """Errors in the servers' logs since the start; kept, since a log's end moves on."""
         self._troubles.update(dict.fromkeys(line for line in self._log_troubles() if line not in self._known))
         return list(self._troubles)
 
@@ -107,7 +111,7 @@ def _middle(values: Sequence[float]) -> float | None:
 def leader_changes(samples: Sequence[SoakSample]) -> list[dict[str, Any]]:
     """Each time a stream was led by another server than at the sample before."""
     changes: list[dict[str, Any]] = []
-    for before, after in zip(samples, samples[1:], strict=False):
+    for before, after in pairwise(samples):
         for stream, leader in after.leaders.items():
             if leader != before.leaders.get(stream):
                 changes.append(

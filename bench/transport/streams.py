@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nats.js.api import DiscardPolicy, StorageType, StreamConfig
+from nats.js.api import ConsumerConfig, DiscardPolicy, StorageType, StreamConfig
 
 from bench.infra.nats_cluster import NatsCluster
 from bench.stream_admin import DUPLICATE_WINDOW_S, OWNER_MARK, StreamAdmin
@@ -42,6 +42,9 @@ class TransportAdmin(StreamAdmin):
         for name in cell.streams():
             self.delete_stream(name)
 
+    def add_consumer(self, stream: str, config: ConsumerConfig) -> None:
+        self._run(self._js().add_consumer(stream, config))
+
     def state(self, name: str) -> tuple[int, int]:
         """(messages, bytes) of one copy."""
         info = self.stream(name)
@@ -56,7 +59,11 @@ class TransportAdmin(StreamAdmin):
         return {
             "leader": info.cluster.leader,
             "replicas": {
-                peer.name: {"current": bool(peer.current), "offline": bool(peer.offline), "lag": peer.lag or 0}
+                peer.name: {
+                    "current": bool(peer.current),
+                    "offline": bool(peer.offline),
+                    "lag": peer.lag or 0,
+                }
                 for peer in peers
             },
         }

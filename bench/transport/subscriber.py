@@ -170,19 +170,21 @@ class OrderedSubscriber(Subscriber):
 class PullSubscriber(Subscriber):
     """A pull consumer without acks, read with a few large requests in flight.
 
-    Kept in the memory of one server like the ordered one: a replicated consumer would write its progress through
-    RAFT, and the cell would measure that.
+    Kept in the memory of one server like the ordered one: a replicated consumer would write its progress
+    through RAFT, and the cell would measure that.
     """
 
     def __init__(self, connect: Connect, stream: str, subject: str, totals: Sequence[int]) -> None:
         super().__init__(connect, stream, subject, totals)
         name = f"pull_{secrets.token_hex(6)}"
-        self._create({"name": name, "inactive_threshold": int(INACTIVE_S * 1e9), "deliver_policy": "all"}, name)
+        self._create(
+            {"name": name, "inactive_threshold": int(INACTIVE_S * 1e9), "deliver_policy": "all"}, name
+        )
         self._await_route(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}")
         self._reader = PullReader(self.connection, stream, name, FETCH, IN_FLIGHT)
 
     def _await_route(self, subject: str) -> None:
-        """Until our server knows who leads the consumer: asked before, it would answer that nobody listens."""
+        """Until our server knows who leads the consumer: asked before, it would say that nobody listens."""
         connection = self._connect("api")
         try:
             wait_until(
@@ -201,6 +203,6 @@ KINDS: dict[Consumers, type[Subscriber]] = {"ordered": OrderedSubscriber, "pull"
 
 
 def _sequences(batch: Batch, i: int) -> tuple[int, int]:
-    """(stream, consumer) sequence out of `$JS.ACK.<stream>.<consumer>.<n>.<stream seq>.<consumer seq>.<ns>.<pending>`."""
+    """(stream, consumer) sequence: the reply ends in `.<stream>.<consumer>.<ns>.<pending>`."""
     words = batch.reply(i).split(b".")
     return int(words[-4]), int(words[-3])
