@@ -44,12 +44,10 @@ def test_shares_add_up():
 
 def group(received: int = 100, lost: int = 0) -> dict:
     empty = LatencyRecorder().take_interval().encode().decode()
+    times = {"first_send_ns": 1, "last_ack_ns": 10**9 + 1}
     return {
         "group": 0,
-        "publishers": [
-            {"total": 50, "sent": 50, "acked": 50, "refused": {}, "first_send_ns": 1, "last_ack_ns": 10**9 + 1}
-        ]
-        * 2,
+        "publishers": [{"total": 50, "sent": 50, "acked": 50, "refused": {}, **times}] * 2,
         "subscribers": [
             {
                 "received": received,
@@ -68,7 +66,7 @@ def group(received: int = 100, lost: int = 0) -> dict:
 
 
 def outcome(peer: PeerRates | None = None, **spoiled: int):
-    cell = Cell(groups=1, messages=100)
+    cell = Cell(size=10240, messages=100)  # one that has published figures
     placement = {"meta_leader": "n1", "streams": {}}
     return judge(cell, [group(**spoiled)], (100, 110_000), 2.0, placement, "2m", peer)
 
@@ -81,6 +79,7 @@ def test_rates_and_ratios_are_those_of_the_cell():
     assert result.metrics["publisher_per_s"] == 50
     assert result.metrics["publish_ratio"] == 1.25
     assert result.metrics["stored_bytes"] == 330_000
+    assert peers_table([result])[2].split("|")[3:5] == [" 80 ", " 1.25 "]
 
 
 def test_a_loss_turns_the_cell_red():
