@@ -29,6 +29,10 @@ INACTIVE_S = 120.0
 FETCH = 1000
 IN_FLIGHT = 2
 
+#: `NATS/1.0 100 …` has a blank where `NATS/1.0` has its line end; counted from the end of the message's line.
+_STATUS_AT = 2 + len("NATS/1.0")
+_BLANK = 0x20
+
 Connect = Callable[[str], Connection]
 
 
@@ -132,8 +136,10 @@ class OrderedSubscriber(Subscriber):
         dropped = []
         if self._sid > 1:
             dropped = [i for i in range(len(batch)) if batch.line(i).split()[2] != b"%d" % self._sid]
+        line_ends = batch.index.line_ends
         for i in batch.index.header_sizes:
-            if batch.buffer.startswith(b"NATS/1.0 100", int(batch.index.line_ends[i]) + 2):
+            # A status stands where plain headers end their first line.
+            if batch.buffer[int(line_ends[i]) + _STATUS_AT] == _BLANK:
                 dropped.append(i)
                 self._on_status(batch, i)
         return batch.without(dropped) if dropped else batch
