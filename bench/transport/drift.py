@@ -18,6 +18,8 @@ RSS_FLOOR_BYTES = 256 * 1024 * 1024
 #: Logs, RAFT's own log and indexes, beside the messages.
 DISK_FLOOR_BYTES = 128 * 1024 * 1024
 MIN_SAMPLES = 8
+#: A stream at this share of its most is full: it discards block by block, so it breathes a little.
+FULL_SHARE = 0.95
 
 Metrics = dict[str, float | int | None]
 
@@ -34,7 +36,8 @@ def drift_metrics(samples: Sequence[SoakSample], replicas: int) -> Metrics:
         "rate_later_quarters_ratio": _later_ratio([rate for _, rate in rates], 1e-9, worst=min),
         "rate_drift_share": _drift_share(rates, 1e-9),
         "rss_drift_share": _drift_share(
-            [(one.t_s, float(one.rss_bytes)) for one in samples if one.rss_bytes is not None], RSS_FLOOR_BYTES
+            [(one.t_s, float(one.rss_bytes)) for one in once_full(samples) if one.rss_bytes is not None],
+            RSS_FLOOR_BYTES,
         ),
         "disk_share": _disk_share(samples, replicas),
         "leader_changes": len(leader_changes(samples)),
@@ -68,6 +71,16 @@ def drift_gates(rate_per_s: int, disk: bool, wide: bool) -> tuple[Gate, ...]:
     if disk:
         gates.append(Gate("disk_share", "<=", 2.0, "disk in use ÷ (bytes of the streams × replicas)"))
     return tuple(gates)
+
+
+def once_full(samples: Sequence[SoakSample]) -> Sequence[SoakSample]:
+    """The samples from when the streams held what they may hold: until then memory grows because data does.
+
+    All of them where the streams did not fill up early enough to judge the rest.
+    """
+    most = max((one.stored_bytes for one in samples), default=0)
+    first = next((i for i, one in enumerate(samples) if one.stored_bytes >= FULL_SHARE * most), 0)
+    return samples[first:] if len(samples) - first >= MIN_SAMPLES else samples
 
 
 def _rates(samples: Sequence[SoakSample]) -> list[tuple[float, float]]:

@@ -23,8 +23,8 @@ from bench.transport.outcome import cluster_manifest
 from bench.transport.soak_samples import SoakSample, SoakSampler, leader_changes
 from bench.transport.streams import admin_of
 
-#: Kept of each stream; older messages go, so that disk reaches a level and stays there.
-MAX_BYTES = 32 * 1024 * 1024
+#: Kept of each stream; older messages go, so that disk reaches a level soon and stays there.
+MAX_BYTES = 8 * 1024 * 1024
 DEFAULT_RATE_PER_S = 50
 SAMPLES = 240
 LONGEST_INTERVAL_S = 30.0
