@@ -68,11 +68,11 @@ def test_each_drift_turns_it_red(change, metric):
 def test_memory_is_judged_once_the_streams_are_full():
     """A soak would be red because its streams filled up, or green although memory goes on growing."""
     filling = [
-        replace(one, stored_bytes=min(45_000_000, 3_000_000 * i), rss_bytes=min(500, 100 + 27 * i) * 1_000_000)
+        replace(one, stored_bytes=min(45, 3 * i) * 1_000_000, rss_bytes=min(500, 100 + 27 * i) * 1_000_000)
         for i, one in enumerate(steady())
     ]
     assert judged(filling).verdict is Verdict.PASS
-    leaking = [replace(one, rss_bytes=one.rss_bytes + 12_000_000 * i) for i, one in enumerate(filling)]
+    leaking = [replace(one, rss_bytes=one.rss_bytes + 30_000_000 * i) for i, one in enumerate(filling)]
     assert "rss_drift_share" in {violation.metric for violation in judged(leaking).violations}
 
 
