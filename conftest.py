@@ -134,6 +134,12 @@ def settings(pytestconfig: pytest.Config) -> Settings:
 
 
 @pytest.fixture(scope="session")
+def screen(pytestconfig: pytest.Config) -> TextIO:
+    """The terminal itself, where what takes long shows that it goes on."""
+    return pytestconfig.stash[SCREEN]
+
+
+@pytest.fixture(scope="session")
 def provider(pytestconfig: pytest.Config) -> Provider:
     screen = pytestconfig.stash[SCREEN]
     option = pytestconfig.getoption

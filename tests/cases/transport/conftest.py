@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -70,9 +68,8 @@ def cell_that_is_fast() -> Cell:
 
 
 @pytest.fixture
-def show(pytestconfig) -> Iterator[Callable[[str], None]]:
-    """A line of progress now and then, on the terminal itself: a soak of hours must not look like a hang."""
-    screen = os.fdopen(os.dup(sys.__stderr__.fileno()), "w")
+def show(screen) -> Callable[[str], None]:
+    """A line of progress now and then: a soak of hours must not look like a hang."""
     shown_at = -EVERY_S
 
     def say(line: str) -> None:
@@ -81,5 +78,4 @@ def show(pytestconfig) -> Iterator[Callable[[str], None]]:
             shown_at = time.monotonic()
             print(f"jetlag: {line}", file=screen, flush=True)
 
-    yield say
-    screen.close()
+    return say
