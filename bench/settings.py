@@ -141,7 +141,7 @@ def _whole(option: str, text: str, low: int, high: int) -> int:
 
 def _duration(text: str) -> int:
     """`90s`, `20m`, `12h`, `1h30m`; a bare number is seconds."""
-    found = re.fullmatch(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s?)?", text)
+    found = re.fullmatch(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s?)?", text)
     if not text or found is None:
         raise UsageError(f"--duration {_shown(text)}: wanted something like 90s, 20m, 12h or 1h30m")
     hours, minutes, seconds = (int(part or 0) for part in found.groups())

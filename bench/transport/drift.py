@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
@@ -99,12 +99,13 @@ def _quarter_medians(values: Sequence[float]) -> list[float]:
     return [statistics.median(values[start:end]) for start, end in pairwise(edges)]
 
 
-def _later_ratio(values: Sequence[float], floor: float, worst: object) -> float | None:
+def _later_ratio(
+    values: Sequence[float], floor: float, worst: Callable[[Sequence[float]], float]
+) -> float | None:
     quarters = [max(floor, median) for median in _quarter_medians(values)]
     if not quarters:
         return None
-    ratios = [later / quarters[0] for later in quarters[1:]]
-    return max(ratios) if worst is max else min(ratios)
+    return worst([later / quarters[0] for later in quarters[1:]])
 
 
 def _drift_share(points: Sequence[tuple[float, float]], floor: float) -> float | None:

@@ -40,6 +40,8 @@ def pytest_run(*words: str, env: dict[str, str] | None = None) -> subprocess.Com
         (["--profile", "huge"], "--profile huge: unknown"),
         (["--infra", "cloud"], "--infra cloud: choose one of"),
         (["--seed", "x"], "--seed x: not a whole number"),
+        (["--duration", "soon"], "--duration soon: wanted something like 90s, 20m, 12h or 1h30m"),
+        (["--duration", "3s"], "--duration 3s: must be 10 s to 7 days"),
     ],
 )
 def test_a_bad_option_is_one_clear_line(words, said):

@@ -10,9 +10,9 @@ pytestmark = [pytest.mark.transport, pytest.mark.recovery]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
-def test_no_acked_message_is_lost(fault, cluster, book):
+def test_no_acked_message_is_lost(fault, cluster, book, show):
     """With three replicas a crash or a freeze of one server must cost no acknowledged message."""
-    outcome = run_fault(cluster, fault)
+    outcome = run_fault(cluster, fault, show)
     book.faults.append(outcome)
     outcome.report.raise_unless_pass()
     if fault.target == "leader":
