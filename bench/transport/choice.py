@@ -19,8 +19,8 @@ class Published:
     subscriber_per_s: float | None = None
 
 
-#: The seed's cells (2 publishers and 10 ordered subscribers a group), with its figures.
-SEED: dict[Cell, Published] = {
+#: The evaluation's cells (2 publishers and 10 ordered subscribers a group), with its figures.
+EVALUATION: dict[Cell, Published] = {
     Cell("one", "file", 3, "sync", 10240, 3): Published(177, 340),
     Cell("one", "file", 3, "async", 10240, 3): Published(628),
     Cell("one", "file", 3, "async", 1024, 3): Published(1810),
@@ -31,11 +31,11 @@ SEED: dict[Cell, Published] = {
     Cell("one", "file", 3, "sync", 1024, 6): Published(164, 330),
     Cell("one", "file", 1, "sync", 1024, 6): Published(173, 320),
     Cell("one", "file", 1, "async", 512, 6): Published(332),
-    # Measured twice by the seed: 387 and 408.
+    # Measured twice by the evaluation: 387 and 408.
     Cell("one", "file", 3, "async", 512, 6): Published(408),
 }
 
-#: What the seed did not have: atomic batches, pull consumers, an asynchronous stream per app.
+#: What the evaluation did not have: atomic batches, pull consumers, an asynchronous stream per app.
 BESIDE = (
     Cell("one", "file", 3, "batch", 1024, 3),
     Cell("one", "file", 3, "async", 1024, 3, consumers="pull"),
@@ -61,7 +61,7 @@ _COUNTS: dict[str, tuple[int, int, int]] = {
 
 def chosen(profile: str, full: bool) -> list[Cell]:
     cells: Sequence[Cell] = (
-        list(full_product()) if full else SMOKE if profile == "smoke" else (*SEED, *BESIDE)
+        list(full_product()) if full else SMOKE if profile == "smoke" else (*EVALUATION, *BESIDE)
     )
     return [sized(cell, profile) for cell in cells]
 
@@ -74,5 +74,5 @@ def sized(cell: Cell, profile: str) -> Cell:
 
 
 def published(cell: Cell) -> Published | None:
-    """The seed's figure for this cell, whatever the number of messages."""
-    return SEED.get(replace(cell, messages=Cell().messages))
+    """The evaluation's figure for this cell, whatever the number of messages."""
+    return EVALUATION.get(replace(cell, messages=Cell().messages))

@@ -18,6 +18,7 @@ from bench.transport.cell import Mode
 from bench.transport.frames import Address, BatchFrames, PlainFrames, SingleFrame
 from bench.wire.batch import Batch
 from bench.wire.connection import Connection
+from bench.wire.errors import WireError
 from bench.wire.pubacks import AnswerReader
 
 
@@ -181,7 +182,7 @@ class AsyncPublisher(Publisher):
         self._seen[fresh] = True
         self.acked += len(fresh)
         if len(fresh) < len(answers.acked):
-            self._refuse("a second answer to one message", 0)
+            raise WireError("JetStream answered a message twice that was sent once")
         for nack in answers.nacked:
             self._refuse(f"{nack.text} ({nack.code})")
 

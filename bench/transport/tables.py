@@ -1,4 +1,4 @@
-"""The tables of the transport suite in Markdown: cells beside `nats bench` and the seed, and faults."""
+"""The tables of the transport suite in Markdown: cells beside `nats bench` and published figures, and faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CELLS = (
 )
 _PEERS = (
     *("cell", "publish/s", "`nats bench`", "ratio", "a subscriber/s", "`nats bench`", "ratio"),
-    *("seed: a publisher/s", "ours", "seed: a subscriber/s", "ours"),
+    *("published: a publisher/s", "ours", "published: a subscriber/s", "ours"),
 )
 _FAULTS = (
     *("fault", "verdict", "acked", "acked and lost", "twice", "published again", "no ack for"),
@@ -38,7 +38,7 @@ def cells_table(outcomes: Sequence[CellOutcome]) -> list[str]:
 
 
 def peers_table(outcomes: Sequence[CellOutcome]) -> list[str]:
-    """Only what was measured by both, or has a figure of the seed."""
+    """Only what was measured by both, or has a published figure."""
     rows = [_peer_row(one) for one in outcomes if one.peer or published(one.cell)]
     return markdown([_PEERS, *rows]) if rows else []
 
@@ -76,7 +76,7 @@ def _cell_row(one: CellOutcome) -> tuple[str, ...]:
 
 
 def _peer_row(one: CellOutcome) -> tuple[str, ...]:
-    metrics, seed = one.metrics, published(one.cell)
+    metrics, theirs = one.metrics, published(one.cell)
     if one.report.verdict is Verdict.INVALID:
         return (one.cell.name, *[DASH] * (len(_PEERS) - 1))
     return (
@@ -87,9 +87,9 @@ def _peer_row(one: CellOutcome) -> tuple[str, ...]:
         _number(metrics["subscriber_per_s"]),
         _number(metrics.get("peer_subscriber_per_s")),
         _number(metrics.get("subscribe_ratio"), 2),
-        _number(seed.publisher_per_s if seed else None),
+        _number(theirs.publisher_per_s if theirs else None),
         _number(metrics["publisher_per_s"]),
-        _number(seed.subscriber_per_s if seed else None),
+        _number(theirs.subscriber_per_s if theirs else None),
         _number(metrics["subscriber_per_s"]),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.latency import LatencyRecorder
 from bench.transport.cell import Cell, full_product
-from bench.transport.choice import BESIDE, SEED, chosen, published
+from bench.transport.choice import BESIDE, EVALUATION, chosen, published
 from bench.transport.outcome import judge
 from bench.transport.peer import PeerRates, aggregate_rate, client_rates
 from bench.transport.tables import cells_table, peers_table
@@ -32,8 +32,8 @@ def test_the_product_is_whole_and_its_names_are_one_to_one():
 
 def test_the_published_cells_are_in_the_product():
     """The figures beside ours would belong to cells that cannot be run."""
-    assert {*SEED, *BESIDE} <= set(full_product())
-    assert all(published(cell) for cell in chosen("standard", full=False)[: len(SEED)])
+    assert {*EVALUATION, *BESIDE} <= set(full_product())
+    assert all(published(cell) for cell in chosen("standard", full=False)[: len(EVALUATION)])
 
 
 def test_shares_add_up():
