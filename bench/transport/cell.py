@@ -27,7 +27,7 @@ WINDOW = 500
 
 @dataclass(frozen=True)
 class Cell:
-    """`groups` × (`publishers`, `subscribers`): each group has a subject of its own, as the evaluation's pods had.
+    """`groups` × (`publishers`, `subscribers`): each group has a subject of its own.
 
     With layout `one` all groups share a stream; with `per-app` each has its own. Every subscriber of a group
     reads every message of that group.

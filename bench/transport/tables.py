@@ -1,4 +1,4 @@
-"""The tables of the transport suite in Markdown: cells beside `nats bench` and published figures, and faults."""
+"""The tables of the transport suite: cells beside `nats bench` and published figures, and faults."""
 
 from __future__ import annotations
 
