@@ -10,7 +10,8 @@ from typing import Any
 from bench.wire.connection import Connection
 from bench.wire.errors import ConnectionLost, WireError
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 3.0
+ATTEMPTS = 5
 
 
 def api_request(connection: Connection, subject: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -30,17 +31,23 @@ def api_status(connection: Connection, subject: str, body: dict[str, Any]) -> by
 
 
 def _ask(connection: Connection, subject: str, body: dict[str, Any]) -> tuple[bytes, bytes]:
-    # A subscription number of its own: an answer "503" does not count towards UNSUB's limit, so the old one
-    # may still be there, and a server ignores a second SUB with the same number.
-    sid = secrets.token_hex(8)
-    inbox = f"_INBOX.{sid}"
+    """(headers, payload) of the answer; asked again when none comes.
+
+    In a cluster the answer may overtake the news that somebody waits for it, and is dropped then. So requests
+    must be ones that can be made twice: a consumer has a name.
+    """
     data = json.dumps(body).encode()
-    request = f"SUB {inbox} {sid}\r\nUNSUB {sid} 1\r\nPUB {subject} {inbox} {len(data)}\r\n".encode()
-    connection.send(request + data + b"\r\n")
-    deadline = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < deadline:
-        connection.fill(0.1)
-        batch = connection.take()
-        if len(batch):
-            return batch.headers(0), batch.payload(0)
-    raise ConnectionLost(f"JetStream did not answer {subject} within {TIMEOUT_S:g} s")
+    for _ in range(ATTEMPTS):
+        # A subscription number of its own: an answer "503" does not count towards UNSUB's limit, so the old
+        # one may still be there, and a server ignores a second SUB with the same number.
+        sid = secrets.token_hex(8)
+        inbox = f"_INBOX.{sid}"
+        request = f"SUB {inbox} {sid}\r\nUNSUB {sid} 1\r\nPUB {subject} {inbox} {len(data)}\r\n".encode()
+        connection.send(request + data + b"\r\n")
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            connection.fill(0.1)
+            batch = connection.take()
+            if len(batch):
+                return batch.headers(0), batch.payload(0)
+    raise ConnectionLost(f"JetStream did not answer {subject}, asked {ATTEMPTS} times")

@@ -53,9 +53,9 @@ SMOKE = (
 #: Messages of a group by profile: for synchronous publishers, for the others, and for 10 KB.
 _COUNTS: dict[str, tuple[int, int, int]] = {
     "smoke": (200, 2_000, 500),
-    "short": (1_000, 10_000, 2_000),
-    "standard": (3_000, 20_000, 5_000),
-    "soak": (3_000, 20_000, 5_000),
+    "short": (500, 10_000, 2_000),
+    "standard": (1_500, 20_000, 5_000),
+    "soak": (1_500, 20_000, 5_000),
 }
 
 

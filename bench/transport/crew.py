@@ -19,6 +19,7 @@ from bench.infra.logtail import tail_of
 from bench.infra.waiting import wait_until
 from bench.transport.cell import Cell
 from bench.transport.group import PASSWORD_VARIABLE, Spec
+from bench.verdict import RunInvalid
 
 READY_TIMEOUT_S = 60.0
 #: From the signal to the first message: every process has seen it by then.
@@ -49,6 +50,7 @@ class Crew:
                     "the clients of a group are not ready",
                     abort_on=(ServiceError,),
                 )
+            self._raise_errors()  # told now: the others must not run for hours without it
         except BaseException:
             self._stack.close()
             raise
@@ -83,14 +85,28 @@ class Crew:
         return all(self._is_there(leash, "result.json") for leash in self._leashes)
 
     def collect(self, tick: Callable[[], None] = lambda: None) -> list[dict[str, Any]]:
-        """The groups' results, waited for; `tick` is called meanwhile."""
+        """The groups' results, waited for; `tick` is called meanwhile.
+
+        RunInvalid as soon as the clients of one group could not go on.
+        """
         deadline = time.monotonic() + self._timeout_s + READY_TIMEOUT_S
         while not self.done():
             if time.monotonic() > deadline:
                 raise ServiceError("the clients of a group did not end in time", self._tails())
+            self._raise_errors()
             tick()
             time.sleep(0.02)
-        return [json.loads((leash.folder / "result.json").read_text()) for leash in self._leashes]
+        self._raise_errors()
+        return self._results()
+
+    def _results(self) -> list[dict[str, Any]]:
+        paths = [leash.folder / "result.json" for leash in self._leashes]
+        return [json.loads(path.read_text()) for path in paths if path.exists()]
+
+    def _raise_errors(self) -> None:
+        errors = [f"group {one['group']}: {one['error']}" for one in self._results() if "error" in one]
+        if errors:
+            raise RunInvalid(errors)
 
     def progress(self, group: int) -> list[dict[str, Any]]:
         """The seconds of a group so far, in open loop."""

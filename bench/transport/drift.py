@@ -52,6 +52,7 @@ def drift_gates(rate_per_s: int, disk: bool, wide: bool) -> tuple[Gate, ...]:
     p99, rate, growth = (20.0, 0.5, 3.0) if wide else (3.0, 0.9, 0.5)
     gates = [
         Gate("samples", ">=", MIN_SAMPLES, "enough to compare quarters", kind="validity"),
+        Gate("unanswered", "==", 0, "every message planned was acknowledged", kind="validity"),
         Gate("lost", "==", 0, "every subscriber got every acknowledged message"),
         Gate("duplicates", "==", 0, "no subscriber got a message twice"),
         Gate("out_of_order", "==", 0, "every subscriber got them in order"),

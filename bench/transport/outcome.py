@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -58,7 +59,7 @@ class CellOutcome:
     placement: Mapping[str, Any]
     refused: Mapping[str, int]
     sync_interval: str
-    peer: Mapping[str, Any] | None = None
+    peers: tuple[Mapping[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         plain = asdict(self)
@@ -66,75 +67,86 @@ class CellOutcome:
         return {"name": self.cell.name, "verdict": self.report.verdict.value, **plain}
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One run of a cell by our clients."""
+
+    groups: Sequence[Mapping[str, Any]]
+    #: Of one copy of all streams.
+    stored_messages: int
+    stored_bytes: int
+    server_cpu_s: float | None
+    placement: Mapping[str, Any]
+
+
 def judge(
-    cell: Cell,
-    groups: Sequence[Mapping[str, Any]],
-    stored: tuple[int, int],
-    server_cpu_s: float | None,
-    placement: Mapping[str, Any],
-    sync_interval: str,
-    peer: PeerRates | None,
+    cell: Cell, turns: Sequence[Turn], sync_interval: str, peers: Sequence[PeerRates] = ()
 ) -> CellOutcome:
-    """`stored` is (messages, bytes) of one copy of all streams."""
+    """Rates are means over the turns; the ledger, latencies and CPU are of all of them."""
+    groups = [group for turn in turns for group in turn.groups]
     writers = [writer for group in groups for writer in group["publishers"]]
     readers = [reader for group in groups for reader in group["subscribers"]]
-    writer_rates = [
-        rate for one in writers if (rate := _rate(one["acked"], one["first_send_ns"], one["last_ack_ns"]))
-    ]
-    reader_rates = [
-        rate for one in readers if (rate := _rate(one["received"], one["first_ns"], one["last_ns"]))
-    ]
-    published_per_s = sum(_group_rate(group) for group in groups)
+    publishers = Spread.of(_rates(writers, "acked", "first_send_ns", "last_ack_ns"))
+    subscribers = Spread.of(_rates(readers, "received", "first_ns", "last_ns"))
+    published_per_s = sum(_group_rate(group) for group in groups) / len(turns)
     acked = sum(one["acked"] for one in writers)
     latency = merged_latency([group["latency"] for group in groups])
-    publishers, subscribers = Spread.of(writer_rates), Spread.of(reader_rates)
+    stored = sum(turn.stored_messages for turn in turns)
+    stored_bytes = sum(turn.stored_bytes for turn in turns)
+    cpu = [turn.server_cpu_s for turn in turns if turn.server_cpu_s is not None]
+    refused: Counter[str] = Counter()
+    for one in writers:
+        refused.update(one["refused"])
     metrics: dict[str, float | int | None] = {
+        "rounds": len(turns),
         "acked": acked,
         "published_per_s": published_per_s,
         "publisher_per_s": publishers.mean if publishers else None,
         "subscriber_per_s": subscribers.mean if subscribers else None,
         **{f"latency_ms_p{p}": _ms(latency.percentile_us(p)) for p in (50, 95, 99)},
-        "refused": sum(sum(one["refused"].values()) for one in writers),
-        "unanswered": sum(one["sent"] - one["acked"] - sum(one["refused"].values()) for one in writers),
+        "refused": refused.total(),
+        "unanswered": sum(one["sent"] - one["acked"] for one in writers) - refused.total(),
         "received": sum(one["received"] for one in readers),
         **{name: sum(one[name] for one in readers) for name in LEDGER},
         "consumers_recreated": sum(one["recreated"] for one in readers),
-        "stored_missing": acked - stored[0],
-        "stored_bytes": stored[1] * cell.replicas,
-        "stored_share": stored[1] / (stored[0] * cell.size) if stored[0] else None,
-        "server_cpu_s_per_million": None if server_cpu_s is None or not acked else server_cpu_s / acked * 1e6,
+        "stored_missing": acked - stored,
+        "stored_bytes": stored_bytes * cell.replicas,
+        "stored_share": stored_bytes / (stored * cell.size) if stored else None,
+        "server_cpu_s_per_million": sum(cpu) / acked * 1e6 if acked and len(cpu) == len(turns) else None,
         "client_cpu_s_per_million": sum(group["cpu_s"] for group in groups) / acked * 1e6 if acked else None,
-        **_peer_metrics(peer, published_per_s, subscribers),
+        **_peer_metrics(peers, published_per_s, subscribers),
     }
-    refused: dict[str, int] = {}
-    for one in writers:
-        for why, count in one["refused"].items():
-            refused[why] = refused.get(why, 0) + count
     return CellOutcome(
         cell,
         evaluate(CELL_GATES, metrics),
         metrics,
         publishers,
         subscribers,
-        placement,
-        refused,
+        turns[-1].placement,
+        dict(refused),
         sync_interval,
-        asdict(peer) if peer else None,
+        tuple(asdict(peer) for peer in peers),
     )
 
 
 def _peer_metrics(
-    peer: PeerRates | None, published_per_s: float, subscribers: Spread | None
+    peers: Sequence[PeerRates], published_per_s: float, subscribers: Spread | None
 ) -> dict[str, float | int | None]:
-    if peer is None or not peer.published_per_s:
+    if not peers:
         return {}
-    theirs = Spread.of(peer.subscribers)
+    theirs = statistics.fmean(peer.published_per_s for peer in peers)
+    their_readers = Spread.of([rate for peer in peers for rate in peer.subscribers])
     return {
-        "peer_published_per_s": peer.published_per_s,
-        "peer_subscriber_per_s": theirs.mean if theirs else None,
-        "publish_ratio": published_per_s / peer.published_per_s,
-        "subscribe_ratio": subscribers.mean / theirs.mean if subscribers and theirs and theirs.mean else None,
+        "peer_published_per_s": theirs,
+        "peer_subscriber_per_s": their_readers.mean if their_readers else None,
+        "publish_ratio": published_per_s / theirs if theirs else None,
+        "subscribe_ratio": subscribers.mean / their_readers.mean if subscribers and their_readers else None,
     }
+
+
+def _rates(clients: Sequence[Mapping[str, Any]], count: str, first: str, last: str) -> list[float]:
+    rates = [_rate(one[count], one[first], one[last]) for one in clients]
+    return [rate for rate in rates if rate is not None]
 
 
 def merged_latency(encoded: Sequence[str]) -> LatencySummary:

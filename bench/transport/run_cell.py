@@ -8,44 +8,49 @@ from bench.infra.nats_cluster import NatsCluster
 from bench.resources import service_meter
 from bench.transport.cell import Cell
 from bench.transport.crew import Crew
-from bench.transport.outcome import CellOutcome, judge
+from bench.transport.outcome import CellOutcome, Turn, judge
 from bench.transport.peer import PeerRates, run_peer
 from bench.transport.streams import TransportAdmin, admin_of
-from bench.verdict import RunInvalid
 
 TIMEOUT_S = 240.0
 
 
-def run_cell(
-    cluster: NatsCluster, cell: Cell, with_peer: bool = False, peer_first: bool = False, **limits: Any
-) -> CellOutcome:
-    """Raises RunInvalid when a group's clients could not work at all; `limits` are the streams'."""
+def run_cell(cluster: NatsCluster, cell: Cell, peer_rounds: int = 0, **limits: Any) -> CellOutcome:
+    """Raises RunInvalid when a group's clients could not work; `limits` are the streams'.
+
+    With `peer_rounds`, ours and the peer take turns that often, each first in every other round: what the
+    machine does to one it then does to both.
+    """
+    turns: list[Turn] = []
+    peers: list[PeerRates] = []
     with admin_of(cluster) as admin:
-        peer = _peer(cluster, cell, admin) if with_peer and peer_first else None
-        admin.make_all(cell, **limits)
-        try:
-            with Crew(cell, cluster.endpoints(), TIMEOUT_S) as crew:
-                before_s = _cpu_s(cluster)
-                crew.go()
-                groups = crew.collect()
-                after_s = _cpu_s(cluster)
-            errors = [f"group {group['group']}: {group['error']}" for group in groups if "error" in group]
-            if errors:
-                raise RunInvalid(errors)
-            states = [admin.state(name) for name in cell.streams()]
-            placement = {name: admin.placement(name) for name in cell.streams()}
-        finally:
-            admin.delete_all(cell)
-        if with_peer and peer is None:
-            peer = _peer(cluster, cell, admin)
-    return judge(
-        cell,
+        for number in range(max(1, peer_rounds)):
+            if peer_rounds and number % 2:
+                peers.append(_peer(cluster, cell, admin))
+            turns.append(_turn(cluster, cell, admin, limits))
+            if peer_rounds and not number % 2:
+                peers.append(_peer(cluster, cell, admin))
+    return judge(cell, turns, cluster.sync_interval, peers)
+
+
+def _turn(cluster: NatsCluster, cell: Cell, admin: TransportAdmin, limits: dict[str, Any]) -> Turn:
+    admin.make_all(cell, **limits)
+    try:
+        with Crew(cell, cluster.endpoints(), TIMEOUT_S) as crew:
+            before_s = _cpu_s(cluster)
+            crew.go()
+            groups = crew.collect()
+            after_s = _cpu_s(cluster)
+        states = [admin.state(name) for name in cell.streams()]
+        placement = {name: admin.placement(name) for name in cell.streams()}
+    finally:
+        admin.delete_all(cell)
+    return Turn(
         groups,
-        (sum(messages for messages, _ in states), sum(size for _, size in states)),
+        sum(messages for messages, _ in states),
+        sum(size for _, size in states),
         None if before_s is None or after_s is None else after_s - before_s,
         {"meta_leader": cluster.meta_leader(), "streams": placement},
-        cluster.sync_interval,
-        peer,
     )
 
 

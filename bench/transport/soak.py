@@ -22,6 +22,7 @@ from bench.transport.group import write_whole
 from bench.transport.outcome import cluster_manifest
 from bench.transport.soak_samples import SoakSample, SoakSampler, leader_changes
 from bench.transport.streams import admin_of
+from bench.verdict import RunInvalid
 
 #: Kept of each stream; older messages go, so that disk reaches a level soon and stays there.
 MAX_BYTES = 8 * 1024 * 1024
@@ -93,7 +94,7 @@ def run_soak(
 
             try:
                 groups = crew.collect(look)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, RunInvalid):
                 book.close(None, book.covered_s())
                 say(
                     f"soak cut off after {book.covered_s():.0f} s: {folder / 'result.json'} tells of them"
@@ -138,7 +139,7 @@ class _Book:
 
 
 def _ledger(groups: Sequence[dict[str, Any]] | None) -> Metrics:
-    if groups is None or any("error" in group for group in groups):
+    if groups is None:
         return {}
     readers = [reader for group in groups for reader in group["subscribers"]]
     writers = [writer for group in groups for writer in group["publishers"]]

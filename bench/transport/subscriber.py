@@ -67,16 +67,15 @@ class Subscriber(ABC):
         self.first_ns = self.first_ns or int(batch.arrived_ns[0])
         self.last_ns = int(batch.arrived_ns[-1])
 
-    def _create(self, config: dict[str, Any], name: str = "") -> None:
+    def _create(self, name: str, config: dict[str, Any]) -> None:
         """Make a consumer on the group's subject that neither waits for acks nor delivers twice."""
-        subject = f"$JS.API.CONSUMER.CREATE.{self._stream}"
         kept = {"mem_storage": True, "num_replicas": 1}
-        config = {"ack_policy": "none", "filter_subject": self._subject, **kept, **config}
+        config = {"name": name, "ack_policy": "none", "filter_subject": self._subject, **kept, **config}
         connection = self._connect("api")
         try:
             api_request(
                 connection,
-                f"{subject}.{name}.{self._subject}" if name else subject,
+                f"$JS.API.CONSUMER.CREATE.{self._stream}.{name}.{self._subject}",
                 {"stream_name": self._stream, "config": config},
             )
         finally:
@@ -112,6 +111,7 @@ class OrderedSubscriber(Subscriber):
         stop = f"UNSUB {self._sid - 1}\r\n" if self._sid > 1 else ""
         self.connection.send(f"{stop}SUB {self._inbox} {self._sid}\r\n".encode())
         self._create(
+            f"ordered_{secrets.token_hex(6)}",
             {
                 "deliver_subject": self._inbox,
                 "max_deliver": 1,
@@ -183,9 +183,7 @@ class PullSubscriber(Subscriber):
     def __init__(self, connect: Connect, stream: str, subject: str, totals: Sequence[int]) -> None:
         super().__init__(connect, stream, subject, totals)
         name = f"pull_{secrets.token_hex(6)}"
-        self._create(
-            {"name": name, "inactive_threshold": int(INACTIVE_S * 1e9), "deliver_policy": "all"}, name
-        )
+        self._create(name, {"inactive_threshold": int(INACTIVE_S * 1e9), "deliver_policy": "all"})
         self._await_route(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}")
         self._reader = PullReader(self.connection, stream, name, FETCH, IN_FLIGHT)
 

@@ -39,7 +39,7 @@ def cells_table(outcomes: Sequence[CellOutcome]) -> list[str]:
 
 def peers_table(outcomes: Sequence[CellOutcome]) -> list[str]:
     """Only what was measured by both, or has a published figure."""
-    rows = [_peer_row(one) for one in outcomes if one.peer or published(one.cell)]
+    rows = [_peer_row(one) for one in outcomes if one.peers or published(one.cell)]
     return markdown([_PEERS, *rows]) if rows else []
 
 

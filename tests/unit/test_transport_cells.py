@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.latency import LatencyRecorder
 from bench.transport.cell import Cell, full_product
 from bench.transport.choice import BESIDE, EVALUATION, chosen, published
-from bench.transport.outcome import judge
+from bench.transport.outcome import Turn, judge
 from bench.transport.peer import PeerRates, aggregate_rate, client_rates
 from bench.transport.tables import cells_table, peers_table
 from bench.verdict import Verdict
@@ -67,8 +67,8 @@ def group(received: int = 100, lost: int = 0) -> dict:
 
 def outcome(peer: PeerRates | None = None, **spoiled: int):
     cell = Cell(size=10240, messages=100)  # one that has published figures
-    placement = {"meta_leader": "n1", "streams": {}}
-    return judge(cell, [group(**spoiled)], (100, 110_000), 2.0, placement, "2m", peer)
+    turn = Turn([group(**spoiled)], 100, 110_000, 2.0, {"meta_leader": "n1", "streams": {}})
+    return judge(cell, [turn, turn], "2m", [peer, peer] if peer else [])
 
 
 def test_rates_and_ratios_are_those_of_the_cell():
@@ -78,7 +78,7 @@ def test_rates_and_ratios_are_those_of_the_cell():
     assert result.metrics["published_per_s"] == 100
     assert result.metrics["publisher_per_s"] == 50
     assert result.metrics["publish_ratio"] == 1.25
-    assert result.metrics["stored_bytes"] == 330_000
+    assert result.metrics["stored_bytes"] == 660_000
     assert peers_table([result])[2].split("|")[3:5] == [" 80 ", " 1.25 "]
 
 

@@ -11,7 +11,7 @@ from bench.transport.drift import drift_gates, drift_metrics
 from bench.transport.soak_samples import SoakSample, leader_changes
 from bench.verdict import Verdict
 
-LEDGER = {"lost": 0, "duplicates": 0, "out_of_order": 0, "refused": 0}
+LEDGER = {"unanswered": 0, "lost": 0, "duplicates": 0, "out_of_order": 0, "refused": 0}
 GATES = drift_gates(150, disk=True, wide=False)
 
 
