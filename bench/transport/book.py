@@ -30,6 +30,16 @@ class TransportBook:
     def empty(self) -> bool:
         return not (self.cells or self.faults or self.soaks)
 
+    def note(self, outcome: CellOutcome | FaultOutcome | SoakResult) -> None:
+        """Kept, and on disk at once: the whole product takes hours, and may be cut off."""
+        if isinstance(outcome, CellOutcome):
+            self.cells.append(outcome)
+        elif isinstance(outcome, FaultOutcome):
+            self.faults.append(outcome)
+        else:
+            self.soaks.append(outcome)
+        self.write()
+
     def lines(self) -> list[str]:
         lines: list[str] = []
         for table in (cells_table(self.cells), peers_table(self.cells), faults_table(self.faults)):

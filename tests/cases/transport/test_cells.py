@@ -29,7 +29,7 @@ def peer_rounds(settings, cluster) -> int:
 def test_cell(cell, cluster, book, peer_rounds):
     """A message would be lost, doubled or out of order on its way, unseen behind a good rate."""
     outcome = run_cell(cluster, cell, peer_rounds)
-    book.cells.append(outcome)
+    book.note(outcome)
     placed = outcome.placement["streams"][cell.stream(0)]
     assert placed["leader"] in cluster.nodes
     assert len(placed["replicas"]) == cell.replicas - 1

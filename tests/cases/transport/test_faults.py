@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.transport, pytest.mark.recovery]
 def test_no_acked_message_is_lost(fault, cluster, book, show):
     """With three replicas a crash or a freeze of one server must cost no acknowledged message."""
     outcome = run_fault(cluster, fault, show)
-    book.faults.append(outcome)
+    book.note(outcome)
     outcome.report.raise_unless_pass()
     if fault.target == "leader":
         assert outcome.metrics["publish_stall_ms"] > 100, "a leader that is gone must show as a gap"

@@ -30,7 +30,7 @@ def test_soak(settings, cluster, book, show):
     cell = soak_cell(duration_s, settings.rate_per_s or 50)
     folder = book.folder / "soak"
     result = run_soak(cluster, cell, duration_s, folder, show, wide=duration_s < STRICT_FROM_S)
-    book.soaks.append(result)
+    book.note(result)
     result.report.raise_unless_pass()
     assert result.complete
     assert (folder / "soak.jsonl").read_text().count("\n") == result.metrics["samples"]
