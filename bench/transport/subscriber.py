@@ -1,4 +1,4 @@
-"""Subscribers for an event loop: bytes are read and stamped as they come, and digested many at a time."""
+"""Subscribers for an event loop: bytes are read and stamped, and digested many at a time."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class Subscriber(ABC):
         self.connection = connect("subscriber")
         self.ledger = OrderLedger(totals)
         self.latency = LatencyRecorder()
+        #: Whether it is read as soon as bytes come, so that the time of its reading is that of their arrival.
+        self.prompt = False
         self.recreated = 0
         self.first_ns = self.last_ns = 0
 
@@ -63,7 +65,8 @@ class Subscriber(ABC):
             return
         publishers, seqs, stamps = read_heads(batch)
         self.ledger.take(publishers, seqs)
-        self.latency.record((batch.arrived_ns - stamps) // 1000)
+        if self.prompt:
+            self.latency.record((batch.arrived_ns - stamps) // 1000)
         self.first_ns = self.first_ns or int(batch.arrived_ns[0])
         self.last_ns = int(batch.arrived_ns[-1])
 
