@@ -30,7 +30,10 @@ from bench.wire.connection import Connection, Server
 from bench.wire.errors import WireError
 
 PASSWORD_VARIABLE = "JETLAG_TRANSPORT_PASSWORD"
-DIGEST_EVERY_NS = 100_000_000
+#: To digest a few messages costs as much as to digest a thousand, so small heaps may wait this long.
+DIGEST_EVERY_NS = 500_000_000
+#: Once all is published, the end is looked for more often.
+LAST_DIGESTS_EVERY_NS = 50_000_000
 #: A group's first subscriber is read as bytes come, and latency is its; the others are read this often. To
 #: read each message of each at once would cost more CPU than the publishing that is measured.
 DRAIN_EVERY_NS = 20_000_000
@@ -128,7 +131,7 @@ class Group:
                 self._drain()
             if now_ns < digest_ns:
                 continue
-            digest_ns = now_ns + DIGEST_EVERY_NS
+            digest_ns = now_ns + (LAST_DIGESTS_EVERY_NS if self._all_published() else DIGEST_EVERY_NS)
             for one_reader in self.subscribers:
                 one_reader.digest()
                 self._serve(time.monotonic_ns())
