@@ -80,6 +80,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--matrix-rates", default=None, metavar="R,R,…", help=RATES_HELP)
     add("--baseline", default=None, metavar="DIR", help=BASELINE_HELP)
     add("--search", action="store_true", help=SEARCH_HELP)
+    add("--transport-full", action="store_true", help="the transport suite over its whole cross product")
+    add("--duration", default=None, metavar="T", help="of the transport soak: 90s, 20m, 12h [by profile]")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")
     add("--tidb-image", default=None, help="container image of TiDB [JETLAG_TIDB_IMAGE or pingcap/tidb]")
@@ -123,11 +125,24 @@ def _case_letter(node: pytest.Item) -> str | None:
     return names[0].removeprefix("case") if names else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --profile=soak only the soak: a night's run must not begin with an hour of other cases."""
+    if config.getoption("--profile") == "soak":
+        config.hook.pytest_deselected(items=[item for item in items if not item.get_closest_marker("soak")])
+        items[:] = [item for item in items if item.get_closest_marker("soak")]
+
+
 @pytest.fixture(scope="session")
 def settings(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Settings:
     """As asked for; in a sweep those of the rate whose turn it is."""
     chosen: Settings = getattr(request, "param", pytestconfig.stash[SETTINGS])
     return chosen
+
+
+@pytest.fixture(scope="session")
+def screen(pytestconfig: pytest.Config) -> TextIO:
+    """The terminal itself, where what takes long shows that it goes on."""
+    return pytestconfig.stash[SCREEN]
 
 
 @pytest.fixture(scope="session")

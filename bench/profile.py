@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -121,3 +121,6 @@ PROFILES = {
         ),
     )
 }
+PROFILES["soak"] = replace(
+    PROFILES["standard"], name="soak", help="the transport suite's long run only, for --duration"
+)

@@ -35,7 +35,7 @@ class ResourceMonitor:
     ) -> None:
         self._meters: dict[str, Meter] = {"driver": _process_meter([os.getpid()])}
         for name, service in services.items():
-            meter = _service_meter(service)
+            meter = service_meter(service)
             if meter is not None:
                 self._meters[name] = meter
         for name, pids in (processes or {}).items():
@@ -53,7 +53,7 @@ class ResourceMonitor:
             stop.wait(max(0.05, due - time.monotonic()))
 
 
-def _service_meter(service: Service[Any]) -> Meter | None:
+def service_meter(service: Service[Any]) -> Meter | None:
     if service.container_id is not None:
         return _container_meter(service.container_id)
     if service.kind == "local":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from bench.runfiles import LATEST
 MAX_RATE = 5_000_000
 MAX_SECONDS = 7 * 24 * 3600
 MAX_PAYLOAD = 1024 * 1024
+#: A soak is judged by its quarters: shorter ones have too few samples.
+MIN_SOAK_S = 10
 #: The ledgers keep a few bytes for every event of a run, in memory.
 MAX_EVENTS = 1_000_000_000
 DEFAULT_ENGINE = "spark"
@@ -53,6 +56,8 @@ class RawOptions:
     trigger_ms: str | None = None
     spark_conf: Sequence[str] = ()
     retry_invalid: str = "0"
+    duration: str | None = None
+    transport_full: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,9 @@ class Settings:
     trigger_ms: int | None
     spark_conf: tuple[str, ...]
     retry_invalid: int
+    #: Of the soak, in seconds; None where the profile decides.
+    duration_s: int | None
+    transport_full: bool
 
     def clock_of(self, variant: str) -> WindowClock:
         return self.window_clock or ENGINES[variant].window_clocks[0]
@@ -126,6 +134,8 @@ def check_options(raw: RawOptions) -> Settings:
         trigger_ms=None if raw.trigger_ms is None else _whole("--trigger-ms", raw.trigger_ms, 0, 600_000),
         spark_conf=_spark_conf(raw.spark_conf),
         retry_invalid=_whole("--retry-invalid", raw.retry_invalid, 0, 10),
+        duration_s=None if raw.duration is None else _duration(raw.duration),
+        transport_full=raw.transport_full,
     )
     _check_size(settings)
     return settings
@@ -175,6 +185,18 @@ def _engine_image(image: str | None, engine: str | None) -> str | None:
     if not image or not image.isprintable() or " " in image:
         raise UsageError(f"--engine-image {_shown(image)}: not the name of an image")
     return image
+
+
+def _duration(text: str) -> int:
+    """`90s`, `20m`, `12h`, `1h30m`; a bare number is seconds."""
+    found = re.fullmatch(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s?)?", text)
+    if not text or found is None:
+        raise UsageError(f"--duration {_shown(text)}: wanted something like 90s, 20m, 12h or 1h30m")
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    total = hours * 3600 + minutes * 60 + seconds
+    if not MIN_SOAK_S <= total <= MAX_SECONDS:
+        raise UsageError(f"--duration {_shown(text)}: must be {MIN_SOAK_S} s to {MAX_SECONDS // 86400} days")
+    return total
 
 
 def _spark_conf(pairs: Sequence[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from bench.driverbench.broker import CONSUMER, STREAM, Broker
 from bench.driverbench.errors import TurnFailed
 from bench.driverbench.ours import PATIENCE_S, Spent
 from bench.driverbench.stopwatch import Stopwatch
+from bench.infra.endpoint import NatsEndpoint
 from bench.infra.errors import InfraError
 from bench.setup.cache import cache_dir
 from bench.setup.tools import NATS_CLI
@@ -27,6 +28,13 @@ def nats_binary() -> Path:
         if path.exists():
             return path
     raise InfraError("the nats CLI is not there: run `python3 -m bench.setup --with nats`")
+
+
+def cli_environ(endpoint: NatsEndpoint, home: str) -> dict[str, str]:
+    """For a CLI that finds no context of the user's, only our server."""
+    # The password goes by environment: a command line can be read by every user of the machine.
+    login = {"NATS_URL": endpoint.url, "NATS_USER": endpoint.user, "NATS_PASSWORD": endpoint.password}
+    return {"PATH": os.environ.get("PATH", ""), "HOME": home, "XDG_CONFIG_HOME": home, **login}
 
 
 def reported_rate(output: str) -> float:
@@ -68,7 +76,7 @@ class NatsBench:
             try:
                 done = subprocess.run(
                     command,
-                    env=self._environ(home),
+                    env=cli_environ(self._broker.endpoint, home),
                     capture_output=True,
                     text=True,
                     timeout=PATIENCE_S,
@@ -81,9 +89,3 @@ class NatsBench:
             raise TurnFailed(f"nats bench js {' '.join(words)} failed: {done.stderr.strip()[-300:]}")
         cpu_s = watch.children_cpu_s - self._startup_cpu_s
         return Spent(messages / reported_rate(done.stdout), cpu_s, cpu_s, watch.server_cpu_s)
-
-    def _environ(self, home: str) -> dict[str, str]:
-        endpoint = self._broker.endpoint
-        # The password goes by environment: a command line can be read by every user of the machine.
-        login = {"NATS_URL": endpoint.url, "NATS_USER": endpoint.user, "NATS_PASSWORD": endpoint.password}
-        return {"PATH": os.environ.get("PATH", ""), "HOME": home, "XDG_CONFIG_HOME": home, **login}

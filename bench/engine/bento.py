@@ -33,9 +33,7 @@ class BentoEngine(BentoProcess):
     def deploy(self, job: EngineJob) -> None:
         if job.sink != "jetstream":
             raise EngineError("bento writes its windows to JetStream only")
-        self.launch(
-            lambda address: windows_config(job, address, self._min_ack_wait_s), secrets_of(job.nats)
-        )
+        self.launch(lambda address: windows_config(job, address, self._min_ack_wait_s), secrets_of(job.nats))
 
     def settings(self) -> dict[str, Any]:
         return {"engine": "bento", **self.build(), "delivery": "at least once", "max_ack_pending": 1_000_000}

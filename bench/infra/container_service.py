@@ -6,6 +6,7 @@ import secrets
 import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import docker.errors
@@ -37,8 +38,9 @@ class ContainerService(ABC):
     #: In the host's network, for what must reach services on loopback: it binds `_ports` there itself.
     _host_network = False
 
-    def __init__(self, image: str) -> None:
+    def __init__(self, image: str, network: str | None = None) -> None:
         self._image = image
+        self._network_name = network
         self._leashed: Leashed | None = None
         self._container: Any = None
         self._ports: list[int] = []
@@ -140,7 +142,8 @@ class ContainerService(ABC):
         assert self._leashed is not None
         name = f"jetlag-{self.name}-{secrets.token_hex(6)}"
         # Before the container is: a kill -9 between the two must not leave one that nobody knows.
-        self._leashed.on_end([sys.executable, "-I", str(REAPER), name])
+        network = [self._network_name] if self._network_name else []
+        self._leashed.on_end([sys.executable, "-I", str(REAPER), name, *network])
         self._ports = free_ports(len(self._container_ports))
         try:
             container = DockerContainer(self._image).with_name(name)
@@ -150,6 +153,8 @@ class ContainerService(ABC):
             container.with_kwargs(network_mode="host")
         else:
             self._publish_ports(container)
+        if self._network_name:
+            container.with_network(SimpleNamespace(name=self._network_name))  # type: ignore[arg-type]
         self._prepare(container)
         try:
             self._container = container.start()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from bench.infra.binary import nats_server_binary
 from bench.infra.endpoint import NatsEndpoint
 from bench.infra.local_service import LocalService
-from bench.infra.nats_config import NatsConfig
+from bench.infra.nats_config import ClusterSeat, NatsConfig
 from bench.infra.nats_probe import probe_nats
 from bench.infra.ports import LOOPBACK
 from bench.infra.private_file import write_private
@@ -16,12 +17,26 @@ from bench.infra.private_file import write_private
 USER = "jetlag"
 
 
+def disk_bytes(folder: Path) -> int:
+    """Blocks in use below a folder; a file that is deleted meanwhile counts as gone."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.lstat().st_blocks * 512
+    return total
+
+
 class LocalNats(LocalService):
     name = "nats"
 
-    def __init__(self) -> None:
+    def __init__(
+        self, seat: ClusterSeat | None = None, password: str = "", sync_interval: str | None = None
+    ) -> None:
         super().__init__()
-        self._password = secrets.token_hex(16)
+        self._seat = seat
+        self._sync_interval = sync_interval
+        # The servers of a cluster share their users, so a client may turn to any of them.
+        self._password = password or secrets.token_hex(16)
 
     @property
     def endpoint(self) -> NatsEndpoint:
@@ -37,7 +52,16 @@ class LocalNats(LocalService):
 
     def _configure(self, folder: Path) -> list[str]:
         port, monitor_port = self._ports
-        config = NatsConfig(LOOPBACK, port, monitor_port, str(folder / "jetstream"), USER, self._password)
+        config = NatsConfig(
+            LOOPBACK,
+            port,
+            monitor_port,
+            str(folder / "jetstream"),
+            USER,
+            self._password,
+            seat=self._seat,
+            sync_interval=self._sync_interval,
+        )
         path = write_private(folder / "nats.conf", config.render())
         return [str(self.binary()), "--config", str(path)]
 
@@ -45,4 +69,9 @@ class LocalNats(LocalService):
         probe_nats(self.endpoint, timeout_s)
 
     def _secrets(self) -> list[str]:
-        return [self._password]
+        return [self._password, *([self._seat.password] if self._seat else [])]
+
+    def stored_bytes(self) -> int:
+        """What JetStream's files of this server take on disk."""
+        folder = self._leash().folder / "jetstream"
+        return disk_bytes(folder)

@@ -15,6 +15,34 @@ MAX_BUFFERED_SIZE = "1GB"
 
 
 @dataclass(frozen=True)
+class ClusterSeat:
+    """One server's place in a cluster: its own name and route port, and where the others listen."""
+
+    name: str
+    cluster: str
+    host: str
+    port: int
+    peers: tuple[str, ...]
+    user: str
+    password: str = field(repr=False)
+
+    def render(self) -> list[str]:
+        login = f"{self.user}:{self.password}"
+        routes = [json.dumps(f"nats://{login}@{peer}") for peer in self.peers]
+        return [
+            "cluster {",
+            f"  name: {json.dumps(self.cluster)}",
+            f"  listen: {json.dumps(f'{self.host}:{self.port}')}",
+            f"  routes: [{', '.join(routes)}]",
+            "  authorization {",
+            f"    user: {json.dumps(self.user)}",
+            f"    password: {json.dumps(self.password)}",
+            "  }",
+            "}",
+        ]
+
+
+@dataclass(frozen=True)
 class NatsConfig:
     host: str
     port: int
@@ -24,6 +52,9 @@ class NatsConfig:
     password: str = field(repr=False)
     max_memory_store: str = "4GB"
     max_file_store: str = "20GB"
+    seat: ClusterSeat | None = None
+    #: How often JetStream fsyncs ("2m", "always"); None leaves the server's default of two minutes.
+    sync_interval: str | None = None
 
     def render(self) -> str:
         """The file holds the password: write it with mode 0600 and never log it."""
@@ -31,7 +62,7 @@ class NatsConfig:
         # JSON's quoting is valid in this format, so no path or password can break out of its value.
         return "\n".join(
             [
-                'server_name: "jetlag"',
+                f"server_name: {json.dumps(self.seat.name if self.seat else 'jetlag')}",
                 f"host: {json.dumps(self.host)}",
                 f"port: {self.port}",
                 f"http: {json.dumps(monitor)}",
@@ -44,7 +75,9 @@ class NatsConfig:
                 f"  max_file_store: {self.max_file_store}",
                 f"  max_buffered_msgs: {MAX_BUFFERED_MESSAGES}",
                 f"  max_buffered_size: {MAX_BUFFERED_SIZE}",
+                *([f"  sync_interval: {self.sync_interval}"] if self.sync_interval else []),
                 "}",
+                *(self.seat.render() if self.seat else []),
                 "authorization {",
                 f"  user: {json.dumps(self.user)}",
                 f"  password: {json.dumps(self.password)}",

@@ -12,6 +12,7 @@ from bench.infra.external import ExternalNats, ExternalTidb
 from bench.infra.external_url import NATS_VARIABLE, TIDB_VARIABLE, nats_endpoint, tidb_endpoint
 from bench.infra.local_nats import LocalNats
 from bench.infra.local_tidb import LocalTidb
+from bench.infra.nats_cluster import NatsCluster, local_cluster
 from bench.infra.service import Service
 
 CHOICES = ("auto", "containers", "local", "external")
@@ -26,6 +27,8 @@ class Provider:
     reason: str
     nats: Callable[[], Service[NatsEndpoint]]
     tidb: Callable[[], Service[TidbEndpoint]]
+    #: Three NATS servers that replicate to each other.
+    nats_cluster: Callable[[], NatsCluster]
 
 
 def choose_provider(
@@ -61,11 +64,12 @@ def choose_provider(
 
 
 def _local(reason: str) -> Provider:
-    return Provider("local", reason, LocalNats, LocalTidb)
+    return Provider("local", reason, LocalNats, LocalTidb, local_cluster)
 
 
 def _containers(images: tuple[str, str], reason: str) -> Provider:
     # Imported late: testcontainers takes a while to import, and most runs have no use for it.
+    from bench.infra.container_cluster import container_cluster
     from bench.infra.container_nats import ContainerNats
     from bench.infra.container_tidb import ContainerTidb
 
@@ -75,6 +79,7 @@ def _containers(images: tuple[str, str], reason: str) -> Provider:
         f"{reason} ({nats_image}, {tidb_image})",
         lambda: ContainerNats(nats_image),
         lambda: ContainerTidb(tidb_image),
+        lambda: container_cluster(nats_image),
     )
 
 
@@ -102,4 +107,11 @@ def _external(environ: Mapping[str, str], allow_remote_target: bool) -> Provider
     nats = nats_endpoint(environ[NATS_VARIABLE], allow_remote_target=allow_remote_target)
     tidb = tidb_endpoint(environ[TIDB_VARIABLE], allow_remote_target=allow_remote_target)
     reason = f"asked for with --infra=external ({nats.url}, {tidb.url})"
-    return Provider("external", reason, lambda: ExternalNats(nats), lambda: ExternalTidb(tidb))
+    return Provider("external", reason, lambda: ExternalNats(nats), lambda: ExternalTidb(tidb), _no_cluster)
+
+
+def _no_cluster() -> NatsCluster:
+    raise InfraError(
+        "--infra=external: the transport suite kills and pauses its servers, so it runs three of its own; "
+        "use --infra=local or --infra=containers"
+    )

@@ -33,6 +33,7 @@ _PIECE = 256 * 1024
 
 _CR, _LF, _SPACE, _ZERO = 0x0D, 0x0A, 0x20, 0x30
 _MSG = int.from_bytes(b"MSG ", "little")
+_HMSG = int.from_bytes(b"HMSG", "little")
 _MAX_SIZE_DIGITS = 8
 
 
@@ -94,6 +95,7 @@ def index_frames(buffer: bytes | bytearray, start: int, stop: int) -> FrameIndex
         line_feeds = _find_line_feeds(buffer, start, stop)
         while True:
             run_end = _take_run(buffer, position, line_feeds, found)
+            run_end = _take_header_run(buffer, run_end, stop, line_feeds, found)
             after = _take_singly(buffer, run_end, stop, found, limit=1)
             # Bodies with line feeds of their own, or large ones: the rest is cheaper one by one.
             worth_it = run_end - position >= _WORTH_SCANNING and after - run_end <= _SCAN_LIMIT
@@ -140,6 +142,43 @@ def _take_run(buffer: bytes | bytearray, position: int, line_feeds: Ints, found:
     length = length if good.all() else int(np.argmin(good))
     if length == 0:
         return position
+    found.add(starts[:length], line_ends[:length], ends[:length])
+    return int(ends[length - 1])
+
+
+def _take_header_run(
+    buffer: bytes | bytearray, position: int, stop: int, line_feeds: Ints, found: _Found
+) -> int:
+    """Take the run of HMSG frames with the first one's sizes and number of lines (an atomic batch's, say).
+
+    The sizes stand in the line, so a frame that has others, or line feeds in its body, ends the run.
+    """
+    line_end = buffer.find(b"\r\n", position, min(stop, position + MAX_LINE))
+    if line_end < 0 or not buffer.startswith(b"HMSG ", position):
+        return position
+    size, header_size = _sizes(buffer, position, line_end, is_plain=False)
+    feeds = line_feeds[np.searchsorted(line_feeds, position) :]
+    lines = int(np.searchsorted(feeds, line_end + 2 + size + 2))
+    frames = len(feeds) // lines
+    if frames == 0 or line_end + 2 + size + 2 > stop:
+        return position
+    line_ends = feeds[0 : frames * lines : lines] - 1
+    ends = feeds[lines - 1 : frames * lines : lines] + 1
+    starts = np.empty_like(ends)
+    starts[0] = position
+    starts[1:] = ends[:-1]
+    sizes = b" %d %d\r" % (header_size, size)
+    data = np.frombuffer(buffer, np.uint8)
+    heads = np.ndarray((len(data) - 3,), "<u4", data.data, 0, (1,))
+    good = (heads[starts] == _HMSG) & (ends - line_ends == size + 4) & (data[ends - 2] == _CR)
+    good &= line_ends - starts >= len(b"HMSG a 1") + len(sizes) - 1
+    for back, character in enumerate(reversed(sizes)):
+        good &= data[line_ends - back] == character
+    length = frames if good.all() else int(np.argmin(good))
+    if length == 0:
+        return position
+    if header_size:
+        found.header_sizes.update(dict.fromkeys(range(found.count, found.count + length), header_size))
     found.add(starts[:length], line_ends[:length], ends[:length])
     return int(ends[length - 1])
 

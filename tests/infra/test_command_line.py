@@ -43,6 +43,8 @@ def pytest_run(*words: str, env: dict[str, str] | None = None) -> subprocess.Com
         (["--seed", "x"], "--seed x: not a whole number"),
         (["--engine", "flink"], "--engine flink: choose one of spark, bento, arroyo, rw"),
         (["--engine", "rw", "--window-clock", "processing"], "--window-clock processing: rw closes"),
+        (["--duration", "soon"], "--duration soon: wanted something like 90s, 20m, 12h or 1h30m"),
+        (["--duration", "3s"], "--duration 3s: must be 10 s to 7 days"),
     ],
 )
 def test_a_bad_option_is_one_clear_line(words, said):

@@ -10,7 +10,10 @@ from bench.engine.registry import ENGINES, EngineOptions, not_run, of_case
 from bench.infra.errors import InfraError
 
 NO_DOCKER = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
-URLS = {"JETLAG_ARROYO_URL": "http://localhost:5115", "JETLAG_RISINGWAVE_URL": "postgres://localhost:4566/dev"}
+URLS = {
+    "JETLAG_ARROYO_URL": "http://localhost:5115",
+    "JETLAG_RISINGWAVE_URL": "postgres://localhost:4566/dev",
+}
 
 
 @pytest.fixture(autouse=True)

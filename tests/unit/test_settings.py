@@ -64,7 +64,7 @@ def option(name: str) -> str:
 
 def test_every_option_is_tested_here() -> None:
     """If this fails, an option was added that no test in this file gives a bad value."""
-    others = {"message_ids", "run_id", "reports_dir", "engine_image"}
+    others = {"message_ids", "run_id", "reports_dir", "engine_image", "duration", "transport_full"}
     of_one_engine = {"trigger_ms", "spark_conf"}  # tested beside the engine
     names = {field.name for field in fields(RawOptions)}
     assert names - of_one_engine == {*RANGES, *CHOICES, *others}
@@ -244,6 +244,21 @@ def test_the_first_bad_option_does_not_hide_that_others_are_good() -> None:
     check_options(good)
     with pytest.raises(UsageError, match="--seed"):
         check_options(replace(good, seed="-1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("20m", 1200), ("12h", 43_200), ("1h30m", 5400), ("45", 45), ("7m5s", 425)],
+)
+def test_durations_are_read_as_people_write_them(text: str, seconds: int) -> None:
+    """If this fails, a soak runs for another time than asked for."""
+    assert checked(duration=text).duration_s == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "12 h", "1d", "-5m", "9s", "1e3", "200h", "5s5m", "٣m"])
+def test_a_duration_that_is_none_is_refused(text: str) -> None:
+    """If this fails, a soak of no length passes, or a misread one runs for a week."""
+    assert refusal(duration=text).startswith("--duration")
 
 
 def test_made_up_run_ids_are_valid_and_differ() -> None:

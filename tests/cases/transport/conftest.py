@@ -1,0 +1,81 @@
+"""The cluster that the transport suite runs on, and the book its outcomes go into."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bench.infra.nats_cluster import NatsCluster
+from bench.manifest import git_state, machine
+from bench.settings import new_run_id
+from bench.transport.book import TransportBook
+from bench.transport.cell import Cell
+from bench.transport.choice import chosen
+
+EVERY_S = 30.0
+BOOK = pytest.StashKey[TransportBook]()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "cell" in metafunc.fixturenames:
+        option = metafunc.config.getoption
+        cells = (
+            chosen(option("--profile"), option("--transport-full")) if option("--profile") != "soak" else []
+        )
+        metafunc.parametrize("cell", cells, ids=[cell.name for cell in cells])
+
+
+@pytest.fixture(scope="session")
+def cluster(provider) -> Iterator[NatsCluster]:
+    with provider.nats_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def book(pytestconfig, settings, cluster) -> TransportBook:
+    book = TransportBook(settings.reports_dir / new_run_id("transport"))
+    book.manifest = {
+        "profile": settings.profile.name,
+        "servers": {
+            name: {"version": node.version(), "build": node.build_id(), "kind": node.kind}
+            for name, node in cluster.nodes.items()
+        },
+        "meta_leader": cluster.meta_leader(),
+        "sync_interval": cluster.sync_interval,
+        "machine": machine(),
+        "git": git_state(),
+    }
+    pytestconfig.stash[BOOK] = book
+    return book
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    book = config.stash.get(BOOK, None)
+    if book is None or book.empty():
+        return
+    terminalreporter.section("jetlag transport")
+    for line in book.lines():
+        terminalreporter.line(line)
+    terminalreporter.line(f"transport: {book.write()}")
+
+
+@pytest.fixture
+def cell_that_is_fast() -> Cell:
+    """Small enough to be run for the sake of one check."""
+    return Cell("one", "memory", 3, "async", 512, groups=1, publishers=1, subscribers=2, messages=2_000)
+
+
+@pytest.fixture
+def show(screen) -> Callable[[str], None]:
+    """A line of progress now and then: a soak of hours must not look like a hang."""
+    shown_at = -EVERY_S
+
+    def say(line: str) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= EVERY_S:
+            shown_at = time.monotonic()
+            print(f"jetlag: {line}", file=screen, flush=True)
+
+    return say
