@@ -42,6 +42,7 @@ PAUSE_S = 5.0
 DOWN_S = 3.0
 CALM_S = 2.0
 HEALTHY_TIMEOUT_S = 60.0
+PROBE_TIMEOUT_S = 0.3
 DRAIN_TIMEOUT_S = 60.0
 LEAD_NS = 300_000_000
 POLL_S = 0.002
@@ -279,7 +280,8 @@ class _FaultRun:
         placement: dict[str, Any] = {}
 
         def healthy() -> bool:
-            with admin_of(self._cluster, hurt) as admin:
+            # Short: a question that gets lost in an election would be taken for a sick stream.
+            with admin_of(self._cluster, hurt, PROBE_TIMEOUT_S) as admin:
                 placement.update(admin.placement(STREAM))
             return is_healthy(placement, self._fault.replicas)
 

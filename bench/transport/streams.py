@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DiscardPolicy, StorageType, StreamConfig
 
+from bench.infra.endpoint import NatsEndpoint
 from bench.infra.nats_cluster import NatsCluster
 from bench.stream_admin import DUPLICATE_WINDOW_S, OWNER_MARK, StreamAdmin
 from bench.transport.cell import Cell
 
 
 class TransportAdmin(StreamAdmin):
+    def __init__(self, endpoint: NatsEndpoint, timeout_s: float = 10.0) -> None:
+        super().__init__(endpoint)
+        self._timeout_s = timeout_s
+
+    def _js(self) -> JetStreamContext:
+        assert self._client is not None
+        return self._client.jetstream(timeout=self._timeout_s)
+
     def __enter__(self) -> TransportAdmin:
         super().__enter__()
         return self
@@ -69,8 +79,8 @@ class TransportAdmin(StreamAdmin):
         }
 
 
-def admin_of(cluster: NatsCluster, first: str | None = None) -> TransportAdmin:
-    return TransportAdmin(cluster.endpoints(first)[0])
+def admin_of(cluster: NatsCluster, first: str | None = None, timeout_s: float = 10.0) -> TransportAdmin:
+    return TransportAdmin(cluster.endpoints(first)[0], timeout_s)
 
 
 def is_healthy(placement: dict[str, Any], replicas: int) -> bool:
