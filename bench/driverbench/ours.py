@@ -91,13 +91,19 @@ def publish(broker: Broker, load: Load, mock: bool = False) -> Spent:
     """Every message is acknowledged, and every acknowledgement checked, or this raises TurnFailed."""
     clock = RunClock()
     producer = make_producer(broker, load, Unpaced(clock.now_ns()), clock, mock)
-    worker = Worker("producer", producer.run)
     watch = Stopwatch(broker.cpu_s)
-    worker.start()
-    wait_for(worker, lambda: not worker.alive, PATIENCE_S)
+    worker = run_to_end(producer)
     watch.stop()
     check_published(producer)
     return Spent(watch.elapsed_s, worker.cpu_s, watch.process_cpu_s, watch.server_cpu_s)
+
+
+def run_to_end(producer: Producer) -> Worker:
+    """In a thread of its own, whose CPU time the caller may want."""
+    worker = Worker("producer", producer.run)
+    worker.start()
+    wait_for(worker, lambda: not worker.alive, PATIENCE_S)
+    return worker
 
 
 def observe(broker: Broker, load: Load, ack_policy: AckPolicy) -> Spent:

@@ -119,7 +119,7 @@ def _compare_sources(plan: Plan, conf: list[str], show: Callable[[str], None]) -
                     show(f"turn {number + 1} of {len(modes)}, {turn.mode}: {turn.events_per_s:,.0f} events/s")
                     if number >= 2:
                         turns.append(turn)
-            # While Spark idles both cores are the readers'; beside its turns they would disturb them.
+            # When Spark has ended: both cores are the readers' then, and its turns are not disturbed.
             turns += [fetch_raw(broker, preload) for _ in range(plan.rounds)]
     return turns
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from bench.clock import RunClock
 from bench.driverbench.broker import STREAM, Broker
-from bench.driverbench.ours import PATIENCE_S, Load, check_published, make_producer, wait_for
+from bench.driverbench.ours import Load, check_published, make_producer, run_to_end
 from bench.schedule import ConstantRate
-from bench.worker import Worker
 from spark_jobs.jetstream.fetch import fetch_range
 from spark_jobs.jetstream.options import SourceOptions, parse_source
 
@@ -48,9 +47,7 @@ def fill_stream(broker: Broker, preload: Preload, storage: str) -> None:
     start_ns = clock.now_ns() - preload.events * 1_000_000_000 // STAMPED_PER_S
     schedule = ConstantRate(start_ns, STAMPED_PER_S)
     producer = make_producer(broker, Load(preload.events), schedule, clock, mock=False)
-    worker = Worker("producer", producer.run)
-    worker.start()
-    wait_for(worker, lambda: not worker.alive, PATIENCE_S)
+    run_to_end(producer)
     check_published(producer)
 
 

@@ -11,7 +11,7 @@ from threading import Barrier
 from bench.driverbench.broker import Broker
 from bench.driverbench.errors import TurnFailed
 from bench.sparkbench.preload import Preload, source_options
-from bench.sparkbench.turn import Turn
+from bench.sparkbench.turn import RAW, Turn
 from spark_jobs.jetstream.fetch import fetch_range
 from spark_jobs.jetstream.options import SourceOptions
 
@@ -37,7 +37,7 @@ def fetch_raw(broker: Broker, preload: Preload) -> Turn:
     if any(reader.exitcode != 0 for reader in readers):
         raise TurnFailed("a raw reader did not get all its events")
     return Turn(
-        "raw fetch",
+        RAW,
         preload.events / elapsed_s,
         (_children_cpu_s() - ours_s) / preload.events * 1e6,
         (broker.cpu_s() - server_s) / preload.events * 1e6,
