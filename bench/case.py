@@ -36,6 +36,8 @@ class Transport:
     replicas: int
     #: Nats-Msg-Id on every message: what a reconnect publishes again is stored once.
     message_ids: bool
+    #: Of each stream; the oldest messages go first. −1 for no bound.
+    max_bytes: int
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from bench.wire.frames import Flags
 from bench.wire.pubacks import AnswerReader, Nack
 
 #: Messages of one burst are at most this late by design; shorter costs CPU for wake-ups.
-TICK_S = 0.002
+TICK_S = 0.001
 #: Answers are read this often: a read costs as much for one answer as for a hundred.
 ANSWERS_EVERY_S = 0.02
 #: With the window full, answers are let gather for this long; the server has the rest of it to work on.

@@ -92,7 +92,8 @@ def _make_streams(case: Case, stack: Stack, run_id: str, builder: PipelineBuilde
     """Empty streams and all consumers, before the schedule runs: they take as long as they take."""
     pulse_consumer = f"pulse_{run_id}"
     with StreamAdmin(stack.nats.endpoint) as admin:
-        admin.recreate_streams(case.transport.storage, case.transport.replicas)
+        transport = case.transport
+        admin.recreate_streams(transport.storage, transport.replicas, transport.max_bytes)
         admin.create_pulse_consumer(pulse_consumer)
         for consumer, ack_policy in builder.consumers(case):
             admin.create_consumer(consumer, ack_policy)

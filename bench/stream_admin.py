@@ -94,7 +94,7 @@ class StreamAdmin:
 
     # -- streams -------------------------------------------------------------------
 
-    def recreate_streams(self, storage: str, replicas: int) -> None:
+    def recreate_streams(self, storage: str, replicas: int, max_bytes: int = -1) -> None:
         """EVENTS, RESULTS and CTRL, empty; those of an earlier run are deleted, others' never."""
         for name, subject in STREAM_SUBJECTS.items():
             self.delete_stream(name)
@@ -103,6 +103,7 @@ class StreamAdmin:
                 subjects=[subject],
                 storage=StorageType(storage),
                 num_replicas=replicas,
+                max_bytes=max_bytes,
                 allow_direct=True,
                 duplicate_window=DUPLICATE_WINDOW_S,
                 metadata=OWNER_MARK,

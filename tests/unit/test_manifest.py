@@ -49,7 +49,12 @@ def test_the_manifest_holds_what_a_comparison_needs() -> None:
         "git",
     }
     assert manifest["load"]["payload_bytes"] == 512
-    assert manifest["transport"] == {"storage": "file", "replicas": 3, "message_ids": True}
+    assert manifest["transport"] == {
+        "storage": "file",
+        "replicas": 3,
+        "message_ids": True,
+        "max_bytes": -1,
+    }
     assert manifest["services"]["nats"] == {
         "kind": "external",
         "endpoint": "tls://10.0.0.1:4222",
