@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +34,13 @@ class ResourceMonitor:
         on_sample: Callable[[str, Usage, float], None],
         processes: Mapping[str, Callable[[], list[int]]] | None = None,
     ) -> None:
-        self._meters: dict[str, Meter] = {"driver": _process_meter([os.getpid()])}
+        self._meters: dict[str, Meter] = {"driver": PidsMeter(lambda: [os.getpid()])}
         for name, service in services.items():
             meter = service_meter(service)
             if meter is not None:
                 self._meters[name] = meter
         for name, pids in (processes or {}).items():
-            self._meters[name] = _pids_meter(pids)
+            self._meters[name] = PidsMeter(pids)
         self._on_sample = on_sample
 
     def run(self, stop: threading.Event) -> None:
@@ -57,28 +58,34 @@ def service_meter(service: Service[Any]) -> Meter | None:
     if service.container_id is not None:
         return _container_meter(service.container_id)
     if service.kind == "local":
-        return _pids_meter(service.pids)
+        return PidsMeter(service.pids)
     return None  # an external service's machine is not ours to look into
 
 
-def _pids_meter(pids: Callable[[], list[int]]) -> Meter:
-    return lambda: _process_meter(pids())()
+class PidsMeter:
+    """All processes that `pids` names now, and the CPU time of those it named before and that have ended.
 
+    Spark's Python workers come and go, and what they used must not go with them.
+    """
 
-def _process_meter(pids: list[int]) -> Meter:
-    def measure() -> Usage | None:
-        cpu_s, rss = 0.0, 0
-        for pid in pids:
-            try:
+    def __init__(self, pids: Callable[[], list[int]]) -> None:
+        self._pids = pids
+        self._ended_s = 0.0
+        self._running_s: dict[psutil.Process, float] = {}
+
+    def __call__(self) -> Usage | None:
+        running_s: dict[psutil.Process, float] = {}
+        rss = 0
+        for pid in self._pids():
+            # Gone between the list and the look: counted with those that have ended.
+            with suppress(psutil.Error):
                 process = psutil.Process(pid)
                 times = process.cpu_times()
-                cpu_s += times.user + times.system
                 rss += process.memory_info().rss
-            except psutil.Error:
-                return None  # it is being restarted: no sample is better than half of one
-        return Usage(cpu_s, rss) if pids else None
-
-    return measure
+                running_s[process] = times.user + times.system
+        self._ended_s += sum(s for process, s in self._running_s.items() if process not in running_s)
+        self._running_s = running_s
+        return Usage(self._ended_s + sum(running_s.values()), rss) if running_s else None
 
 
 def _container_meter(container_id: str) -> Meter:

@@ -9,6 +9,7 @@ read, from which the run's figures are made.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -59,7 +60,8 @@ class Validator:
     def __init__(self, connect: Callable[[], DatabaseConnection], *, run_id: str, variant: str) -> None:
         self._connect = connect
         self._scope = (variant, run_id)
-        self._newest_us = 0
+        self._newest_us = self._settled_us = 0
+        self._newest_seen_s = 0.0
         #: Rows by timestamp and latency that the last poll saw: of these only more are news.
         self._counted: dict[tuple[int, int], int] = {}
         self._wanted = threading.Event()
@@ -96,12 +98,13 @@ class Validator:
             self._connection = self._connect()
         with self._connection.cursor() as cursor:
             # A decimal of six places: a quotient of SQL has four, and rows in between would count twice.
-            since_s = Decimal(max(0, self._newest_us - OVERLAP_US)).scaleb(-6)
+            since_s = Decimal(self._since_us()).scaleb(-6)
             cursor.execute(_POLL, (*self._scope, since_s))
             groups = cursor.fetchall()
         self._connection.commit()  # the next poll must read a new snapshot
         state = self.state
         counted, self._counted = self._counted, {}
+        newest_before_us = self._newest_us
         latencies_ms: list[int] = []
         fresh: list[int] = []
         for inserted_us, latency_ms, count, max_seq in groups:
@@ -110,9 +113,19 @@ class Validator:
             fresh.append(max(0, count - counted.get((inserted_us, latency_ms), 0)))
             state.max_seq = max(state.max_seq, max_seq)
             self._newest_us = max(self._newest_us, inserted_us)
+        if self._newest_us > newest_before_us:
+            self._newest_seen_s = time.monotonic()
         state.rows += sum(fresh)
         state.latency.record(np.repeat(np.array(latencies_ms, np.int64) * 1000, fresh))
         state.polls += 1
+
+    def _since_us(self) -> int:
+        """Where the next poll begins. Once nothing newer has come for a while, at the newest row: else every
+        poll between two windows would read thousands of rows again, a quarter of a core of TiDB's.
+        """
+        if time.monotonic() - self._newest_seen_s > 2e-6 * OVERLAP_US:
+            self._settled_us = self._newest_us
+        return max(self._settled_us, self._newest_us - OVERLAP_US, 0)
 
     def _close(self) -> None:
         if self._connection is not None:

@@ -29,6 +29,8 @@ class Arguments:
     checkpoint: str
     starting_offset: str
     max_offsets_per_trigger: int
+    min_offsets_per_trigger: int
+    max_trigger_delay_ms: int
     source_partitions: int
     master: str | None
     conf: dict[str, str] = field(default_factory=dict)
@@ -66,12 +68,19 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--watermark-delay-ms", type=_at_least(0), default=1_000, help="event clock: how late events may come"
     )
-    add("--trigger-ms", type=_at_least(0), default=500, help="0: the next batch as soon as one is done")
+    add("--trigger-ms", type=_at_least(0), default=100, help="0: the next batch as soon as one is done")
     add("--tick-grace-ms", type=_at_least(0), default=50, help="wait this long after a window's end")
     add("--tick-lead-ms", type=_at_least(0), help="default: the trigger and half as much, at least 750")
     add("--checkpoint", required=True, help="a folder, or any URL that Spark can write to")
     add("--starting-offset", default="earliest", help="earliest, latest, a sequence or an ISO time")
     add("--max-offsets-per-trigger", type=_at_least(0), default=0, help="0: no limit")
+    add(
+        "--min-offsets-per-trigger",
+        type=_at_least(1),
+        default=50_000,
+        help="inside a window a batch waits for so many events …",
+    )
+    add("--max-trigger-delay-ms", type=_at_least(1), default=2_000, help="… but not for longer than this")
     add("--source-partitions", type=_at_least(0), default=0, help="0: one a core")
     add("--shuffle-partitions", type=_at_least(1), help="fixed for the life of a checkpoint")
     add("--master", help="a Spark master; left out: local[*], or what spark-submit says")

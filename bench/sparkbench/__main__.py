@@ -18,6 +18,7 @@ from pathlib import Path
 from bench.driverbench.broker import Broker
 from bench.driverbench.errors import TurnFailed
 from bench.engine.protocol import EngineError
+from bench.engine.spark import SparkSettings
 from bench.infra.errors import InfraError, ServiceError
 from bench.infra.local_nats import LocalNats
 from bench.infra.service import running
@@ -50,7 +51,8 @@ class Plan:
     length: Length
 
 
-FULL = Plan(2_000_000, 200_000, 3, (EMISSION_RATE, 40_000, 60_000, 80_000, 100_000), Length(20, 60))
+#: A minute of warm-up: until then the JVM is still compiling, and takes twice as long to close a window.
+FULL = Plan(2_000_000, 200_000, 3, (EMISSION_RATE, 60_000, 80_000, 100_000), Length(60, 60))
 QUICK = Plan(400_000, 100_000, 1, (EMISSION_RATE,), Length(10, 40))
 
 
@@ -97,7 +99,7 @@ def _measure(options: argparse.Namespace, show: Callable[[str], None]) -> Report
     plan = QUICK if options.quick else FULL
     before = machine()
     turns = _compare_sources(plan, options.spark_conf, show)
-    rungs = _climb(plan, options.rates or plan.rates, show)
+    rungs = _climb(plan, options.rates or plan.rates, options.spark_conf, show)
     settings = {"events": plan.events, "batch_rows": plan.batch_rows, "rounds": plan.rounds, "tasks": TASKS}
     return Report(turns, rungs, settings, before)
 
@@ -124,9 +126,10 @@ def _compare_sources(plan: Plan, conf: list[str], show: Callable[[str], None]) -
     return turns
 
 
-def _climb(plan: Plan, rates: Sequence[int], show: Callable[[str], None]) -> list[Rung]:
+def _climb(plan: Plan, rates: Sequence[int], conf: list[str], show: Callable[[str], None]) -> list[Rung]:
+    spark = SparkSettings(conf=tuple(conf))
     with running(LocalNats()) as nats:
-        return climb(Stack("local", nats), rates, plan.length, REPORTS, show)
+        return climb(Stack("local", nats), rates, plan.length, spark, REPORTS, show)
 
 
 def _tell(report: Report) -> int:

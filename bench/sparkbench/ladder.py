@@ -35,13 +35,18 @@ class Length:
 
 
 def climb(
-    stack: Stack, rates: Sequence[int], length: Length, reports: Path, show: Callable[[str], None]
+    stack: Stack,
+    rates: Sequence[int],
+    length: Length,
+    spark: SparkSettings,
+    reports: Path,
+    show: Callable[[str], None],
 ) -> list[Rung]:
     """From the lowest rate on; stops after the first that does not pass."""
     rungs: list[Rung] = []
     for rate in sorted(rates):
         show(f"case C-spark at {rate:,} events/s")
-        rungs.append(_rung(_run(stack, _settings(rate, length), reports)))
+        rungs.append(_rung(_run(stack, _settings(rate, length), spark, reports)))
         if rungs[-1].verdict != Verdict.PASS:
             break
     return rungs
@@ -59,7 +64,7 @@ def _settings(rate: int, length: Length) -> Settings:
     return check_options(raw)
 
 
-def _run(stack: Stack, settings: Settings, reports: Path) -> Outcome:
+def _run(stack: Stack, settings: Settings, spark: SparkSettings, reports: Path) -> Outcome:
     case = case_c(settings, SparkEngine.variant)
     return run_case(
         case,
@@ -67,7 +72,7 @@ def _run(stack: Stack, settings: Settings, reports: Path) -> Outcome:
         run_id=new_run_id(case.name),
         reports_dir=reports,
         progress=Progress(None),
-        builder=EngineCase(SparkEngine(SparkSettings()), PipelineC),
+        builder=EngineCase(SparkEngine(spark), PipelineC),
         settings={"profile": settings.profile.name},
     )
 

@@ -46,6 +46,9 @@ class SourceOptions(LinkOptions):
     subjects: tuple[str, ...] = ()
     start: Start = field(default_factory=lambda: Start("earliest"))
     max_offsets_per_trigger: int | None = None
+    #: A batch waits until there is this much to read, or max_trigger_delay_ms have passed. See admission.py.
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_ms: int = 900_000
     min_partitions: int = 1
     fail_on_data_loss: bool = True
     fetch_batch: int = 10_000
@@ -136,6 +139,8 @@ _SOURCE: dict[str, tuple[str, Callable[[str], Any]]] = _LINK | {
     "subjects": ("subjects", _subjects),
     "startingOffset": ("start", parse_start),
     "maxOffsetsPerTrigger": ("max_offsets_per_trigger", _whole(1)),
+    "minOffsetsPerTrigger": ("min_offsets_per_trigger", _whole(1)),
+    "maxTriggerDelayMs": ("max_trigger_delay_ms", _whole(1)),
     "minPartitions": ("min_partitions", _whole(1, 10_000)),
     "failOnDataLoss": ("fail_on_data_loss", _flag),
     "fetchBatch": ("fetch_batch", _whole(1, 1_000_000)),

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from spark_jobs.jetstream.admission import Admission
 from spark_jobs.jetstream.columns import BINARY_SCHEMA, RowShape
 from spark_jobs.jetstream.durable import Durable
 from spark_jobs.jetstream.errors import DataLossError, JetStreamError
@@ -107,6 +108,7 @@ class JetStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         super().__init__(schema, options)
         self._ticks = Ticks(options.tick_ms, options.tick_grace_ms, options.tick_lead_ms)
         self._pace = Pace()
+        self._admission = Admission(options.min_offsets_per_trigger, options.max_trigger_delay_ms / 1000)
         self._target_seq: int | None = None
         self._durable = (
             Durable(options.stream, options.durable, options.subjects) if options.durable else None
@@ -137,12 +139,15 @@ class JetStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         else:
             state = self._settled_state(begin)
             end = self._pace.following(self._ticks).next_offset(begin, state, rows)
+            if self._admission.holds(begin, end, time.monotonic()):
+                end = begin
         self._check_held(begin.seq, max(end.seq, begin.seq + 1), state)
         if not self._options.fail_on_data_loss and begin.seq > state.next_seq:
             end = Offset(state.first_seq, end.tick_ms, end.floor_ms)
         self._head = Offset(max(state.next_seq, end.seq), end.tick_ms, end.floor_ms)
         if end != begin:
             self._pace.planned(time.monotonic())
+            self._admission.admitted(time.monotonic())
         return end.as_dict()
 
     def _settled_state(self, begin: Offset) -> StreamState:

@@ -12,7 +12,7 @@ import docker
 import pytest
 import requests
 
-from bench.resources import ResourceMonitor, Usage, thread_cpu_s
+from bench.resources import PidsMeter, ResourceMonitor, Usage, thread_cpu_s
 from bench.worker import Worker
 
 
@@ -66,12 +66,25 @@ def test_an_engines_processes_are_asked_for_at_every_look() -> None:
     assert len(asked) == len(found["spark"]) == 3
 
 
-def test_a_process_that_is_gone_gives_no_sample() -> None:
-    """If this fails, a restart in the middle of a run ends the measurement, or halves a figure."""
+def test_processes_that_are_all_gone_give_no_sample() -> None:
+    """If this fails, a restart in the middle of a run ends the measurement."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    assert "nats" not in monitored({"nats": service("local", [os.getpid(), ended.pid])})
-    assert "nats" not in monitored({"nats": service("local", [])})
+    assert "nats" not in monitored({"nats": service("local", [ended.pid])})
+
+
+def test_what_an_ended_process_used_still_counts() -> None:
+    """If this fails, the CPU of an engine whose workers come and go has no mean."""
+    busy = subprocess.Popen([sys.executable, "-c", "sum(range(10**6)); input()"], stdin=subprocess.PIPE)
+    pids = [os.getpid(), busy.pid]
+    meter = PidsMeter(lambda: pids)
+    before = meter()
+    busy.communicate(b"\n")
+    after = meter()
+    assert before is not None
+    assert after is not None
+    assert after.cpu_s >= before.cpu_s > 0
+    assert after.rss_bytes < before.rss_bytes
 
 
 def test_an_external_service_is_not_looked_into() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from decimal import Decimal
 
@@ -93,6 +94,18 @@ def test_rows_that_two_polls_read_count_once() -> None:
     validator = polled(database, 3)
     assert (validator.state.rows, validator.state.max_seq) == (155, 110)
     assert validator.state.latency.total.count == 155
+
+
+def test_between_bursts_nothing_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, the polls between two windows cost TiDB as much as the writes."""
+    newest_us = 1_700_000_000_123_456
+    seconds = itertools.count(1000, 2 * OVERLAP_US // 1_000_000)
+    monkeypatch.setattr("bench.validator.time.monotonic", lambda: float(next(seconds)))
+    database = Database([(newest_us, 2, 1, 2)], [], [], [(newest_us + 5, 1, 1, 3)])
+    polled(database, 5)
+    overlapping, settled = (Decimal(us).scaleb(-6) for us in (newest_us - OVERLAP_US, newest_us))
+    asked = [parameters[2] for parameters in database.asked]
+    assert asked == [0, overlapping, settled, settled, settled], "a late row must not bring the old ones back"
 
 
 def running(database: Database) -> tuple[Validator, Worker]:
