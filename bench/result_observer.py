@@ -25,6 +25,12 @@ from bench.wire.errors import ConnectionLost
 from bench.wire.pull import PullReader, delivery_of, stored_ns
 
 RECONNECT_S = 30.0
+#: A window's results come all at once. They are read first, and stamped as their bytes come, and parsed when
+#: there are no more for a while: to parse in between would be counted as the engine's delay (20,000 rows
+#: were 0.3 s).
+FETCH_BATCH = 10_000
+GATHER_S = 0.25
+GATHER_BYTES = 8 * 1024 * 1024
 
 
 class ResultObserver:
@@ -64,7 +70,7 @@ class ResultObserver:
         try:
             while not stop.is_set():
                 try:
-                    batch = reader.read(0.05, linger_s=0.01)
+                    batch = reader.read(0.05, GATHER_S, GATHER_BYTES)
                     if len(batch):
                         reader.ack_each(self._take(batch))
                 except ConnectionLost as error:
@@ -74,7 +80,7 @@ class ResultObserver:
             reader.connection.close()
 
     def _open(self) -> PullReader:
-        return PullReader(self._connect("observer"), self._stream, self._consumer, batch=1000)
+        return PullReader(self._connect("observer"), self._stream, self._consumer, FETCH_BATCH)
 
     def rows(self) -> TableContent:
         return TableContent.of_rows(self._rows)

@@ -74,7 +74,7 @@ def read_files(spark: SparkSession, folder: str, files_per_trigger: int) -> Data
     names = [field for field in EVENT_SCHEMA.fields if not field.name.startswith("_")]
     lines = spark.readStream.schema(StructType(names)).option("maxFilesPerTrigger", files_per_trigger)
     nothing = F.lit(None).cast(TimestampType())
-    return lines.json(folder).withColumn("_ingest_ts", nothing).withColumn("_tick", nothing)
+    return lines.json(folder).withColumn("_tick", nothing)
 
 
 def play(events: DataFrame, job: Arguments, mode: str, meter: CpuMeter) -> TurnTime:

@@ -42,7 +42,6 @@ EVENT_SCHEMA = StructType(
         StructField("value", LongType()),
         StructField("seq", LongType()),
         StructField("producer_ts_ms", LongType()),
-        StructField("_ingest_ts", TimestampType()),
         StructField("_tick", TimestampType()),
     ]
 )
@@ -73,7 +72,10 @@ def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
     if arguments.max_offsets_per_trigger:
         options["maxOffsetsPerTrigger"] = str(arguments.max_offsets_per_trigger)
     options |= server_access(arguments)
-    return spark.readStream.format("jetstream").options(**options).schema(EVENT_SCHEMA).load()
+    schema = StructType(EVENT_SCHEMA.fields)
+    if arguments.window_clock == "processing":
+        schema.add("_ingest_ts", TimestampType())
+    return spark.readStream.format("jetstream").options(**options).schema(schema).load()
 
 
 def server_access(arguments: Arguments) -> dict[str, str]:

@@ -1,24 +1,29 @@
 """JSON payloads to Arrow columns of the user's schema.
 
-pyarrow.json reads a whole chunk at once, but fails it for one bad row and skips blank payloads in silence.
-So it only gets chunks in which every payload looks like one object on one line, its row count is checked,
-and everything else goes row by row through orjson, by rules that are at least as strict.
+A chunk in which every payload looks like one object on one line is decoded at once, and its row count is
+checked; if that fails, each payload is decoded by itself, by the same decoder, and the bad ones are known.
+Fields that nobody asked for are skipped, not judged.
+
+msgspec, because the parser is the largest part of what an event costs in the source: of 453 bytes with five
+fields, 0.7 µs with msgspec, 2.2 with pyarrow.json, 2.3 with orjson (one core, medians of one sitting).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from operator import attrgetter
+from typing import Annotated, Any, TypedDict
 
+import msgspec
 import numpy as np
-import orjson
 import pyarrow as pa
-import pyarrow.json as pajson
 
 from bench.wire.batch import Batch
 from bench.wire.frames import Ints
 
 _OPEN, _CLOSE, _LF = 0x7B, 0x7D, 0x0A
+_BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError)  # a ValidationError is a DecodeError
 
 
 @dataclass
@@ -29,7 +34,7 @@ class Parsed:
 
 
 def check_json_type(name: str, kind: pa.DataType) -> None:
-    """Only what JSON itself can say, so that no two parsers can differ on it."""
+    """Only what JSON itself can say: how to read a timestamp, say, would be a guess."""
     if pa.types.is_struct(kind):
         for field in kind:
             check_json_type(f"{name}.{field.name}", field.type)
@@ -87,67 +92,74 @@ def parse_json(batch: Batch, count: int, fields: pa.Schema) -> Parsed:
         and (data[starts] == _OPEN).all()
         and (data[ends - 1] == _CLOSE).all()
     ):
-        table = _parse_lines(_cut(batch, starts, ends + 2), fields)  # with its CRLF a payload is a line
-        if table is not None:
-            return Parsed(table, [])
+        columns = _parse_lines(_cut(batch, starts, ends + 2), fields)  # with its CRLF a payload is a line
+        if columns is not None:
+            return Parsed(columns, [])
     return parse_rows(_cut(batch, starts, ends).to_pylist() if count else [], fields)
 
 
 def _parse_lines(lines: pa.Array, fields: pa.Schema) -> dict[str, pa.Array] | None:
     """None if this chunk is not for the fast path."""
-    text = lines.buffers()[2]
     size = int(np.frombuffer(lines.buffers()[1], np.int32)[len(lines)])
-    text = text.slice(0, size)  # Arrow's buffer is padded
+    text = lines.buffers()[2].slice(0, size)  # Arrow's buffer is padded
     if np.count_nonzero(np.frombuffer(text, np.uint8) == _LF) != len(lines):
         return None
     try:
-        table = pajson.read_json(
-            pa.BufferReader(text),
-            read_options=pajson.ReadOptions(use_threads=False, block_size=max(size, 1)),
-            parse_options=pajson.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore"),
-        )
-    except pa.ArrowInvalid:
+        rows = _decoder(fields).decode_lines(memoryview(text))
+    except _BAD_JSON:
         return None
     # Each line holds at least one object, so an equal count means exactly one object a line.
-    if table.num_rows != len(lines):
-        return None
-    return {name: table.column(name).combine_chunks() for name in fields.names}
+    return _columns(rows, fields) if len(rows) == len(lines) else None
 
 
-def parse_rows(rows: list[bytes], fields: pa.Schema) -> Parsed:
-    columns: dict[str, list[Any]] = {name: [] for name in fields.names}
+def parse_rows(payloads: list[bytes], fields: pa.Schema) -> Parsed:
+    decoder = _decoder(fields)
+    nothing = decoder.decode(b"{}")
+    rows: list[Any] = []
     bad: list[int] = []
-    for i, row in enumerate(rows):
-        values = _parse_row(row, fields)
-        if values is None:
+    for i, payload in enumerate(payloads):
+        try:
+            rows.append(decoder.decode(payload))
+        except _BAD_JSON:
             bad.append(i)
-        for name in fields.names:
-            columns[name].append(None if values is None else values.get(name))
-    return Parsed({field.name: pa.array(columns[field.name], field.type) for field in fields}, bad)
+            rows.append(nothing)
+    return Parsed(_columns(rows, fields), bad)
 
 
-def _parse_row(row: bytes, fields: pa.Schema) -> dict[str, Any] | None:
-    try:
-        values = orjson.loads(row)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(values, dict):
-        return None
-    return values if all(_fits(values.get(field.name), field.type) for field in fields) else None
+def _columns(rows: list[Any], fields: pa.Schema) -> dict[str, pa.Array]:
+    # By position: a column may have any name, an attribute may not.
+    return {
+        field.name: pa.array(list(map(attrgetter(attribute), rows)), field.type)
+        for attribute, field in zip(_attributes(fields), fields, strict=True)
+    }
 
 
-def _fits(value: Any, kind: pa.DataType) -> bool:
-    if value is None:
-        return True
-    if pa.types.is_string(kind):
-        return isinstance(value, str)
-    if pa.types.is_boolean(kind):
-        return isinstance(value, bool)
+@lru_cache(maxsize=8)
+def _decoder(fields: pa.Schema) -> msgspec.json.Decoder[Any]:
+    attributes = _attributes(fields)
+    row = msgspec.defstruct(
+        "Row",
+        [(attribute, _type(field.type), None) for attribute, field in zip(attributes, fields, strict=True)],
+        rename=dict(zip(attributes, fields.names, strict=True)),
+        gc=False,
+    )
+    return msgspec.json.Decoder(row)
+
+
+def _attributes(fields: pa.Schema) -> list[str]:
+    return [f"field_{i}" for i in range(len(fields))]
+
+
+def _type(kind: pa.DataType) -> Any:
+    """What the decoder must find, or null."""
+    if pa.types.is_struct(kind):
+        inner = {field.name: _type(field.type) for field in kind}
+        return TypedDict("Fields", inner, total=False) | None  # type: ignore[operator]
+    if pa.types.is_list(kind):
+        return list[_type(kind.value_type)] | None  # type: ignore[misc]
     if pa.types.is_integer(kind):
         bound = 1 << (kind.bit_width - 1)
-        return isinstance(value, int) and not isinstance(value, bool) and -bound <= value < bound
+        return Annotated[int, msgspec.Meta(ge=-bound, le=bound - 1)] | None
     if pa.types.is_floating(kind):
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if pa.types.is_list(kind):
-        return isinstance(value, list) and all(_fits(item, kind.value_type) for item in value)
-    return isinstance(value, dict) and all(_fits(value.get(field.name), field.type) for field in kind)
+        return float | None
+    return bool | None if pa.types.is_boolean(kind) else str | None
