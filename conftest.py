@@ -40,6 +40,7 @@ SELF_EXPLAINING = (EngineError, InfraError, ReportsError, RunFailed)
 #: pytest looks for its ini file above every existing path among its words, so a bare one would mislead it.
 REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(default)s]"
 
+REHEARSE_HELP = "seconds that Spark runs on made-up events before it is ready, to compile its code [profile]"
 RETRY_HELP = "repeat a run that could not be measured up to N times; a FAIL is never repeated [%(default)s]"
 
 BASELINE_HELP = (
@@ -74,6 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--spark-master", default="local[*]", help="any Spark master URL [%(default)s]")
     add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
     add("--trigger-ms", default=None, help="Spark's micro-batch trigger [the job's default]")
+    add("--rehearse", default=None, metavar="S", help=REHEARSE_HELP)
     add("--checkpoint", default=None, help="Spark's checkpoint location [a temporary folder]")
     add("--retry-invalid", default=defaults.retry_invalid, metavar="N", help=RETRY_HELP)
     add("--matrix", action="store_true", help="run the cases one after the other in the roadmap's order")
@@ -188,6 +190,7 @@ def _engine_options(config: pytest.Config) -> EngineOptions:
             trigger_ms=settings.trigger_ms,
             checkpoint=config.getoption("--checkpoint"),
             conf=settings.spark_conf,
+            rehearse_s=settings.rehearse_s,
         ),
         environ=os.environ,
         allow_remote_target=config.getoption("--allow-remote-target"),

@@ -55,6 +55,7 @@ class RawOptions:
     engine_image: str | None = None
     trigger_ms: str | None = None
     spark_conf: Sequence[str] = ()
+    rehearse: str | None = None
     retry_invalid: str = "0"
     duration: str | None = None
     transport_full: bool = False
@@ -85,6 +86,7 @@ class Settings:
     windowed_measure_s: int
     trigger_ms: int | None
     spark_conf: tuple[str, ...]
+    rehearse_s: int
     retry_invalid: int
     #: Of the soak, in seconds; None where the profile decides.
     duration_s: int | None
@@ -133,6 +135,7 @@ def check_options(raw: RawOptions) -> Settings:
         windowed_measure_s=profile.windowed_measure_s if measure_s is None else measure_s,
         trigger_ms=None if raw.trigger_ms is None else _whole("--trigger-ms", raw.trigger_ms, 0, 600_000),
         spark_conf=_spark_conf(raw.spark_conf),
+        rehearse_s=profile.rehearse_s if raw.rehearse is None else _whole("--rehearse", raw.rehearse, 0, 600),
         retry_invalid=_whole("--retry-invalid", raw.retry_invalid, 0, 10),
         duration_s=None if raw.duration is None else _duration(raw.duration),
         transport_full=raw.transport_full,

@@ -35,6 +35,7 @@ class Arguments:
     master: str | None
     conf: dict[str, str] = field(default_factory=dict)
     progress_file: Path | None = None
+    rehearse_s: int = 0
     partitions: int = MAX_PARTITIONS
     tls_ca_file: str = ""
     tidb_host: str = "127.0.0.1"
@@ -86,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--master", help="a Spark master; left out: local[*], or what spark-submit says")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting")
     add("--progress-file", type=Path, help="one JSON line per micro-batch is appended")
+    add("--rehearse-s", type=_at_least(0), default=0, help="run on made-up events for so long first")
     add("--partitions", type=int, choices=range(1, MAX_PARTITIONS + 1), default=MAX_PARTITIONS, metavar="N")
     add("--tls-ca-file", default="")
     add("--tidb-host", default="127.0.0.1")

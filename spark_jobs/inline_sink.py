@@ -42,6 +42,15 @@ def into_tidb(results: DataFrame, options: TidbOptions) -> DataFrame:
     return _through(results, store, FIELDS)
 
 
+def into_nothing(rows: DataFrame) -> DataFrame:
+    """The same plan with nothing stored: for a rehearsal."""
+
+    def store(*columns: pa.Array) -> pa.Array:
+        return _stored(len(columns[0]))
+
+    return _through(rows, store, tuple(rows.columns))
+
+
 def _through(rows: DataFrame, store: Any, columns: tuple[str, ...]) -> DataFrame:
     # Not deterministic: Spark must neither leave it out nor run it twice for one row.
     function = arrow_udf(store, BooleanType()).asNondeterministic()

@@ -28,9 +28,10 @@ from bench.contract.names import durable
 from bench.contract.result import FIELDS
 from spark_jobs.arguments import Arguments, parse_arguments
 from spark_jobs.failure import one_line
-from spark_jobs.inline_sink import into_jetstream, into_tidb
+from spark_jobs.inline_sink import into_jetstream, into_nothing, into_tidb
 from spark_jobs.jetstream.options import parse_sink
 from spark_jobs.progress import ProgressFile
+from spark_jobs.rehearsal import made_up_events, rehearse
 from spark_jobs.session import build_session
 from spark_jobs.tidb_sink import TidbOptions
 
@@ -72,10 +73,15 @@ def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
     if arguments.max_offsets_per_trigger:
         options["maxOffsetsPerTrigger"] = str(arguments.max_offsets_per_trigger)
     options |= server_access(arguments)
-    schema = StructType(EVENT_SCHEMA.fields)
+    schema = event_schema(arguments)
+    return spark.readStream.format("jetstream").options(**options).schema(schema).load()
+
+
+def event_schema(arguments: Arguments) -> StructType:
+    schema = StructType(list(EVENT_SCHEMA.fields))
     if arguments.window_clock == "processing":
         schema.add("_ingest_ts", TimestampType())
-    return spark.readStream.format("jetstream").options(**options).schema(schema).load()
+    return schema
 
 
 def server_access(arguments: Arguments) -> dict[str, str]:
@@ -144,6 +150,14 @@ def start(spark: SparkSession, arguments: Arguments) -> StreamingQuery:
     return writer.trigger(processingTime=f"{arguments.trigger_ms} milliseconds").start()
 
 
+def rehearse_job(spark: SparkSession, arguments: Arguments) -> None:
+    schema, run_id = event_schema(arguments), arguments.run_id
+    results = aggregate(made_up_events(spark, schema, run_id, arguments.window_ms), arguments)
+    if arguments.sink == "jetstream":
+        results = messages(results, arguments.variant, arguments.partitions)
+    rehearse(into_nothing(results), arguments.checkpoint, arguments.rehearse_s)
+
+
 def tidb_options(arguments: Arguments) -> TidbOptions:
     return TidbOptions(
         arguments.tidb_host,
@@ -173,6 +187,8 @@ def run(arguments: Arguments) -> int:
     signal.signal(signal.SIGTERM, stop_soon)
     signal.signal(signal.SIGINT, stop_soon)
     spark = build_session("window_aggregate", arguments.master, {**_OWN_CONF, **arguments.conf})
+    if arguments.rehearse_s:
+        rehearse_job(spark, arguments)
     progress = ProgressFile(arguments.progress_file)
     spark.streams.addListener(progress)
     query = start(spark, arguments)

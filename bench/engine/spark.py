@@ -31,6 +31,8 @@ class SparkSettings:
     trigger_ms: int | None = None
     checkpoint: str | None = None
     conf: tuple[str, ...] = ()
+    #: Before it is ready, the job runs on made-up events for so long: see spark_jobs/rehearsal.py.
+    rehearse_s: int = 0
 
 
 def spark_folders(folder: Path) -> dict[str, str]:
@@ -89,6 +91,8 @@ class SparkEngine:
         ]
         if settings.trigger_ms is not None:
             words += ["--trigger-ms", str(settings.trigger_ms)]
+        if self.starts == 0:  # a restart is a recovery, and that is timed
+            words += ["--rehearse-s", str(settings.rehearse_s)]
         for pair in settings.conf:
             words += ["--conf", pair]
         if job.sink == "tidb":
@@ -116,6 +120,8 @@ class SparkEngine:
                 raise EngineError(f"spark ended while starting:\n{self.log_tail()}")
             return self._count_ready() >= wanted
 
+        if self.starts == 1:
+            timeout_s += self._settings.rehearse_s
         try:
             wait_until(ready, timeout_s, "spark is not ready", interval_s=0.2, abort_on=(EngineError,))
         except TimeoutError as error:
@@ -190,6 +196,7 @@ class SparkEngine:
             "trigger_ms": settings.trigger_ms,
             "checkpoint": settings.checkpoint or "temporary folder",
             "conf": list(settings.conf),
+            "rehearse_s": settings.rehearse_s,
         }
 
     @property

@@ -49,11 +49,11 @@ class Plan:
     rounds: int
     rates: tuple[int, ...]
     length: Length
+    rehearse_s: int
 
 
-#: A minute of warm-up: until then the JVM is still compiling, and takes twice as long to close a window.
-FULL = Plan(2_000_000, 200_000, 3, (EMISSION_RATE, 60_000, 80_000, 100_000), Length(60, 60))
-QUICK = Plan(400_000, 100_000, 1, (EMISSION_RATE,), Length(10, 40))
+FULL = Plan(2_000_000, 200_000, 3, (EMISSION_RATE, 60_000, 80_000, 100_000), Length(20, 60), 40)
+QUICK = Plan(400_000, 100_000, 1, (EMISSION_RATE,), Length(10, 40), 10)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,6 +101,7 @@ def _measure(options: argparse.Namespace, show: Callable[[str], None]) -> Report
     turns = _compare_sources(plan, options.spark_conf, show)
     rungs = _climb(plan, options.rates or plan.rates, options.spark_conf, show)
     settings = {"events": plan.events, "batch_rows": plan.batch_rows, "rounds": plan.rounds, "tasks": TASKS}
+    settings["rehearse_s"] = plan.rehearse_s
     return Report(turns, rungs, settings, before)
 
 
@@ -127,7 +128,7 @@ def _compare_sources(plan: Plan, conf: list[str], show: Callable[[str], None]) -
 
 
 def _climb(plan: Plan, rates: Sequence[int], conf: list[str], show: Callable[[str], None]) -> list[Rung]:
-    spark = SparkSettings(conf=tuple(conf))
+    spark = SparkSettings(conf=tuple(conf), rehearse_s=plan.rehearse_s)
     with running(LocalNats()) as nats:
         return climb(Stack("local", nats), rates, plan.length, spark, REPORTS, show)
 

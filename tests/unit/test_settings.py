@@ -29,6 +29,7 @@ RANGES = {
     "seed": (0, 2**63 - 1),
     "window_ms": (500, 3_600_000),
     "retry_invalid": (0, 10),
+    "rehearse": (0, 600),
 }
 CHOICES = {
     "profile": tuple(PROFILES),
