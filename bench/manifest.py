@@ -15,7 +15,7 @@ import psutil
 
 from bench.case import CASE_VERSION, Case
 from bench.infra.service import Service
-from bench.producer import TICK_S, ack_window
+from bench.producer import ack_window, tick_s
 from bench.schedule import ConstantRate
 from bench.stream_admin import ACK_WAIT_S, MAX_ACK_PENDING
 from bench.worker import may_raise_priority
@@ -40,7 +40,7 @@ def make_manifest(
         "transport": asdict(case.transport),
         "windows": None if case.windows is None else asdict(case.windows),
         "engine": dict(engine) if engine else None,
-        "drivers": _drivers(case.load.rate_per_s),
+        "drivers": _drivers(case),
         "settings": dict(settings),
         "infra": provider,
         "services": {
@@ -58,10 +58,13 @@ def make_manifest(
     }
 
 
-def _drivers(rate_per_s: int) -> dict[str, Any]:
+def _drivers(case: Case) -> dict[str, Any]:
     """How the harness itself sends, reads and writes."""
     return {
-        "producer": {"tick_ms": TICK_S * 1000, "ack_window": ack_window(ConstantRate(0, rate_per_s))},
+        "producer": {
+            "tick_ms": tick_s(case.windows is not None) * 1000,
+            "ack_window": ack_window(ConstantRate(0, case.load.rate_per_s)),
+        },
         "consumers": {"ack_wait_s": ACK_WAIT_S, "max_ack_pending": MAX_ACK_PENDING},
         "writer": asdict(WriterSettings()),
         "priority_raised": may_raise_priority(),

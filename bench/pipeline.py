@@ -16,7 +16,7 @@ from bench.latency import LatencySummary
 from bench.ledger import Account
 from bench.outage import Outage
 from bench.phases import Phases
-from bench.producer import Producer
+from bench.producer import Producer, tick_s
 from bench.publish_frames import EventFrames, FrameShape, MockResultFrames
 from bench.runfiles import RunFiles
 from bench.sampler import Output
@@ -135,6 +135,7 @@ def make_producer(context: RunContext, frames: EventFrames | MockResultFrames, i
         inbox=inbox,
         seq_width=len(str(total)),
         stream=EVENTS if isinstance(frames, EventFrames) else RESULTS,
+        tick_s=tick_s(context.case.windows is not None),
     )
 
 
