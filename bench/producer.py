@@ -27,8 +27,8 @@ from bench.wire.pubacks import AnswerReader, Nack
 
 #: Messages of one burst are at most this late by design; shorter costs CPU for wake-ups.
 TICK_S = 0.001
-#: Where latency counts from a window's end, a burst may be longer: at 60,000/s nats-server used 9 µs a message
-#: instead of 11 (14 instead of 16 with a reader beside), the producer 1.7 instead of 2.7.
+#: Where latency counts from a window's end, a burst may be longer: at 60,000/s nats-server used 9 µs a
+#: message instead of 11 (14 instead of 16 with a reader beside), the producer 1.7 instead of 2.7.
 WINDOWED_TICK_S = 0.005
 #: Answers are read this often: a read costs as much for one answer as for a hundred.
 ANSWERS_EVERY_S = 0.02
