@@ -52,7 +52,8 @@ _POLL_S = 0.2
 _BATCH_END_S = 3.0
 
 
-def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
+def read_events(spark: SparkSession, arguments: Arguments, **more: str) -> DataFrame:
+    """`more` are options of the source, on top of what the arguments make of it."""
     # In event time a window is over when its last events have had time to arrive.
     grace_ms = arguments.tick_grace_ms + (
         arguments.watermark_delay_ms if arguments.window_clock == "event" else 0
@@ -71,8 +72,8 @@ def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
     }
     if arguments.max_offsets_per_trigger:
         options["maxOffsetsPerTrigger"] = str(arguments.max_offsets_per_trigger)
-    options |= server_access(arguments)
-    schema = StructType(EVENT_SCHEMA.fields)
+    options |= server_access(arguments) | more
+    schema = StructType(list(EVENT_SCHEMA.fields))  # a copy: add() would change the fields of both
     if arguments.window_clock == "processing":
         schema.add("_ingest_ts", TimestampType())
     return spark.readStream.format("jetstream").options(**options).schema(schema).load()
