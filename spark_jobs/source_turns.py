@@ -49,6 +49,7 @@ class Order:
     folder: str
     batch_rows: int
     files_per_trigger: int
+    window_ms: int = 1_000
     #: Options of the source, on top of the job's own.
     options: dict[str, str] = field(default_factory=dict)
 
@@ -146,8 +147,9 @@ def _totals(observed: Iterator[dict[str, int | None]]) -> dict[str, int]:
 
 def _job_arguments(order: Order, access: list[str]) -> Arguments:
     words = [*access, "--stream", order.stream, "--run-id", order.run_id]
-    words += ["--checkpoint", "a folder per turn", "--window-clock", "event", "--window-ms", "1000"]
-    return parse_arguments([*words, "--max-offsets-per-trigger", str(order.batch_rows)])
+    words += ["--checkpoint", "a folder per turn", "--window-clock", "event"]
+    words += ["--window-ms", str(order.window_ms), "--max-offsets-per-trigger", str(order.batch_rows)]
+    return parse_arguments(words)
 
 
 def orders(path: Path) -> Iterator[Order]:
