@@ -113,7 +113,7 @@ def play(spark: SparkSession, order: Order, access: list[str], meter: CpuMeter) 
         batches=len(with_rows),
         durations_ms=_summed(report["durationMs"] for report in with_rows),
         state_ms=_summed(_state_ms(report) for report in with_rows),
-        totals=_totals(report["observedMetrics"].get("totals", {}) for report in reports),
+        totals=_totals(report.get("observedMetrics", {}).get("totals", {}) for report in reports),
         jvm_cpu_s=jvm_s,
         python_cpu_s=all_s - jvm_s,
         server_cpu_s=server_s,

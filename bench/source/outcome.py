@@ -97,7 +97,8 @@ def judge(
         "efficiency": source / min(raw, files),
         "target_per_s": target,
         "engine_cpu_s_per_million": _cpu(turns, lambda turn: turn.engine_cpu_s),
-        "server_cpu_s_per_million": _cpu(turns, lambda turn: turn.server_cpu_s),
+        # A server in a container, or someone else's, is not seen: nothing measured, not no CPU.
+        "server_cpu_s_per_million": _cpu(turns, lambda turn: turn.server_cpu_s) or None,
         "wrong_count": sum(abs(turn.count - truth.count) for turn in turns),
         "wrong_sum": sum(abs(turn.sum_value - truth.sum_value) for turn in turns),
     }
