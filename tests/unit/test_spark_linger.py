@@ -7,7 +7,8 @@ import pytest
 from spark_jobs.jetstream.fetch import _Pull
 from spark_jobs.jetstream.options import parse_source
 
-DELIVERY = b"MSG _INBOX.a 2 $JS.ACK.S.c.1.1.1.1700000000000000000.0 2\r\n{}\r\n"
+MARK = b"MSG _INBOX.0123456789abcdef "
+DELIVERY = MARK + b"2 $JS.ACK.S.spark-0123456789ab.1.1.1.1700000000000000000.0 0\r\n\r\n"
 NEEDED = {"servers": "nats://127.0.0.1:4222", "stream": "EVENTS"}
 
 
@@ -42,7 +43,7 @@ def pull(connection: Arriving, outstanding: int, linger_ms: int = 5) -> _Pull:
     one = object.__new__(_Pull)
     one._connection = connection
     one._linger_s = linger_ms / 1000
-    one._delivery = b"MSG _INBOX.a "
+    one._delivery = MARK
     one._outstanding = outstanding
     return one
 
