@@ -9,7 +9,7 @@ from bench.contract.event import Event, encode_event
 from bench.contract.names import FLUSH_KEY
 from bench.driverbench.broker import Broker
 from bench.driverbench.ours import RUN_ID
-from bench.sparkbench.preload import TASKS, Preload, fill_stream, write_files
+from bench.sparkbench.preload import STAMPED_PER_S, TASKS, Preload, fill_stream, write_files
 
 #: Stamped this far in the past: an engine that goes by arrival and not by the events' own time is seen.
 AGE_S = 3_600
@@ -73,9 +73,8 @@ class Backlogs:
     def _fill(self, events: int, payload_bytes: int) -> Backlog:
         rows = batch_rows(events, self._tasks)
         preload = Preload(events, rows, self._tasks, self._folder, payload_bytes, AGE_S)
-        schedule = fill_stream(self._broker, preload, "file")
-        first_ms = schedule.start_ns // 1_000_000
-        last_ms = first_ms + events * 1_000 // schedule.rate_per_s
+        first_ms = fill_stream(self._broker, preload, "file")
+        last_ms = first_ms + events * 1_000 // STAMPED_PER_S
         sentinel = Event(RUN_ID, 0, last_ms + AGE_S * 1_000, FLUSH_KEY, 0)
         self._broker.store(SUBJECT, encode_event(sentinel, payload_bytes))
         return Backlog(preload, first_ms, last_ms)

@@ -49,8 +49,8 @@ def source_options(broker: Broker) -> SourceOptions:
     )
 
 
-def fill_stream(broker: Broker, preload: Preload, storage: str) -> ConstantRate:
-    """Returns the schedule by which the events are stamped."""
+def fill_stream(broker: Broker, preload: Preload, storage: str) -> int:
+    """Returns the first event's stamp, in epoch ms; the others follow at STAMPED_PER_S."""
     broker.empty_stream(storage)
     clock = RunClock()
     before_s = preload.age_s + preload.events / STAMPED_PER_S
@@ -59,7 +59,7 @@ def fill_stream(broker: Broker, preload: Preload, storage: str) -> ConstantRate:
     producer = make_producer(broker, load, schedule, clock, mock=False)
     run_to_end(producer, max(PATIENCE_S, preload.events / SLOWEST_PER_S))
     check_published(producer)
-    return schedule
+    return (schedule.start_ns + clock.epoch_offset_ns) // 1_000_000
 
 
 def write_files(broker: Broker, preload: Preload) -> None:

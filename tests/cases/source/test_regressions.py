@@ -130,6 +130,17 @@ def test_a_sink_whose_stream_is_full_says_so(bed):
     assert bed.stored() == 100
 
 
+def test_a_refusal_does_not_spoil_the_next_rows(server):
+    """A task that Spark tries again in the same worker would wait for answers that cannot come."""
+    full, open_ = Bed(server), Bed(server)
+    full.make(max_msgs=1, discard=DiscardPolicy.NEW)
+    open_.make()
+    with pytest.raises(PublishError):
+        full.publish([b"1", b"2"])
+    open_.numbers(1, 30)
+    assert open_.read() == list(range(1, 31))
+
+
 def test_windows_go_by_the_events_own_time_on_replay(spark, backlogs):
     """Windows over a replayed hour would all be the present one, or never close."""
     backlog = backlogs.of(20_000)
