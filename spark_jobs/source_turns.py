@@ -60,6 +60,8 @@ class Told:
 
     rows: int = 0
     batches: int = 0
+    #: Rows and trigger time of each micro-batch, in order.
+    batch_ms: list[tuple[int, int]] = field(default_factory=list)
     #: Spark's own account, summed over its micro-batches: triggerExecution, addBatch, walCommit …
     durations_ms: dict[str, int] = field(default_factory=dict)
     #: Of the state of the aggregate: updates, removals, commit.
@@ -111,6 +113,7 @@ def play(spark: SparkSession, order: Order, access: list[str], meter: CpuMeter) 
     return Told(
         rows=sum(report["numInputRows"] for report in with_rows),
         batches=len(with_rows),
+        batch_ms=[(one["numInputRows"], one["durationMs"]["triggerExecution"]) for one in with_rows],
         durations_ms=_summed(report["durationMs"] for report in with_rows),
         state_ms=_summed(_state_ms(report) for report in with_rows),
         totals=_totals(report.get("observedMetrics", {}).get("totals", {}) for report in reports),

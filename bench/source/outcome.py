@@ -39,7 +39,7 @@ class SourceOutcome:
     @property
     def through_source(self) -> SourceTurn:
         """The turn of median speed."""
-        ours = sorted(_of(self.turns, JETSTREAM), key=lambda turn: turn.events_per_s)
+        ours = sorted(_of(self.turns, JETSTREAM), key=lambda turn: turn.rate_per_s)
         return ours[len(ours) // 2]
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def run_case(
     for number in range(rounds.warm + rounds.counted):
         for mode in (FILES, JETSTREAM):
             turn = engine.play(backlog, mode, pipeline)
-            show(f"{engine.variant} {pipeline} from {mode}: {turn.events_per_s:,.0f} events/s")
+            show(f"{engine.variant} {pipeline} from {mode}: {turn.rate_per_s:,.0f} events/s")
             if number >= rounds.warm:
                 turns.append(turn)
     raw_per_s = [fetch_raw(broker, backlog.preload).events_per_s for _ in range(rounds.counted)]
@@ -114,7 +114,7 @@ def _of(turns: Sequence[SourceTurn], mode: Mode) -> list[SourceTurn]:
 
 
 def _rate(turns: Sequence[SourceTurn], mode: Mode) -> float:
-    return statistics.median(turn.events_per_s for turn in _of(turns, mode))
+    return statistics.median(turn.rate_per_s for turn in _of(turns, mode))
 
 
 def _cpu(turns: Sequence[SourceTurn], of: Callable[[SourceTurn], float]) -> float:

@@ -28,10 +28,17 @@ class SourceTurn:
     server_cpu_s: float
     #: Whatever else the engine tells of it.
     detail: Mapping[str, Any] = field(default_factory=dict)
+    #: Without what it takes to start, where the engine can tell it apart.
+    steady_per_s: float | None = None
 
     @property
     def events_per_s(self) -> float:
+        """All in all."""
         return self.events / self.elapsed_s
+
+    @property
+    def rate_per_s(self) -> float:
+        return self.steady_per_s or self.events_per_s
 
 
 class SourceEngine(Protocol):
