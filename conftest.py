@@ -12,6 +12,7 @@ import pytest
 
 from bench import exit_codes
 from bench.bento.sink import BentoSink
+from bench.driverbench.errors import TurnFailed
 from bench.engine.protocol import Engine, EngineError
 from bench.engine.registry import ENGINES, EngineOptions, not_run, of_case
 from bench.engine.spark import SparkSettings
@@ -35,7 +36,7 @@ ENDING = pytest.StashKey[Ending]()
 SCREEN = pytest.StashKey[TextIO]()
 
 #: Errors that say all there is in their text; a traceback would bury it.
-SELF_EXPLAINING = (EngineError, InfraError, ReportsError, RunFailed)
+SELF_EXPLAINING = (EngineError, InfraError, ReportsError, RunFailed, TurnFailed)
 
 #: pytest looks for its ini file above every existing path among its words, so a bare one would mislead it.
 REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(default)s]"
@@ -47,6 +48,7 @@ BASELINE_HELP = (
     "compare with the run or runs in this folder; a regression has its own exit code: --baseline=DIR"
 )
 RATES_HELP = "with --matrix: every case but B at each of these rates, e.g. 5000,20000,50000"
+SOURCE_FULL_HELP = "the source suite at 100,000 and 1,000,000 events, its efficiency gated, the whole sweep"
 SEARCH_HELP = "look for the highest rate that a case sustains; it counts when a full run confirms it"
 
 
@@ -83,6 +85,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--baseline", default=None, metavar="DIR", help=BASELINE_HELP)
     add("--search", action="store_true", help=SEARCH_HELP)
     add("--transport-full", action="store_true", help="the transport suite over its whole cross product")
+    add("--source-full", action="store_true", help=SOURCE_FULL_HELP)
     add("--duration", default=None, metavar="T", help="of the transport soak: 90s, 20m, 12h [by profile]")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")

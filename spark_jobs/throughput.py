@@ -57,6 +57,11 @@ class CpuMeter:
     def spark_s(self) -> float:
         return sum(_cpu_s(process) for process in (self._ours, *self._ours.children(recursive=True)))
 
+    def jvm_s(self) -> float:
+        """Without the workers that the JVM has started."""
+        jvms = [child for child in self._ours.children(recursive=True) if child.name() == "java"]
+        return sum(float(times.user + times.system) for times in (jvm.cpu_times() for jvm in jvms))
+
     def server_s(self) -> float:
         return sum(_cpu_s(process) for process in self._others)
 

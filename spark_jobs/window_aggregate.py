@@ -53,7 +53,8 @@ _POLL_S = 0.2
 _BATCH_END_S = 3.0
 
 
-def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
+def read_events(spark: SparkSession, arguments: Arguments, **more: str) -> DataFrame:
+    """`more` are options of the source, on top of what the arguments make of it."""
     # In event time a window is over when its last events have had time to arrive.
     grace_ms = arguments.tick_grace_ms + (
         arguments.watermark_delay_ms if arguments.window_clock == "event" else 0
@@ -72,7 +73,7 @@ def read_events(spark: SparkSession, arguments: Arguments) -> DataFrame:
     }
     if arguments.max_offsets_per_trigger:
         options["maxOffsetsPerTrigger"] = str(arguments.max_offsets_per_trigger)
-    options |= server_access(arguments)
+    options |= server_access(arguments) | more
     schema = event_schema(arguments)
     return spark.readStream.format("jetstream").options(**options).schema(schema).load()
 

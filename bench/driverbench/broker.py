@@ -10,7 +10,7 @@ from nats.js.api import AckPolicy as NatsAckPolicy
 from nats.js.api import ConsumerConfig, StorageType, StreamConfig
 
 from bench.infra.endpoint import NatsEndpoint
-from bench.infra.local_nats import LocalNats
+from bench.infra.service import Service
 from bench.stream_admin import MAX_ACK_PENDING, OWNER_MARK, StreamAdmin
 from bench.wire.connection import Connection, Server
 from bench.wire.pull import AckPolicy
@@ -20,7 +20,7 @@ CONSUMER = "driver"
 
 
 class Broker(StreamAdmin):
-    def __init__(self, service: LocalNats) -> None:
+    def __init__(self, service: Service[NatsEndpoint]) -> None:
         super().__init__(service.endpoint)
         self._processes = [psutil.Process(pid) for pid in service.pids()]
 
@@ -64,6 +64,10 @@ class Broker(StreamAdmin):
         self._run(self._js().add_consumer(STREAM, config))
         yield CONSUMER
         self._run(self._js().delete_consumer(STREAM, CONSUMER))
+
+    def store(self, subject: str, payload: bytes) -> None:
+        """One message more, acknowledged."""
+        self._run(self._js().publish(subject, payload))
 
     def stored(self) -> int:
         info = self.stream(STREAM)

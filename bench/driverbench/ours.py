@@ -98,11 +98,11 @@ def publish(broker: Broker, load: Load, mock: bool = False) -> Spent:
     return Spent(watch.elapsed_s, worker.cpu_s, watch.process_cpu_s, watch.server_cpu_s)
 
 
-def run_to_end(producer: Producer) -> Worker:
+def run_to_end(producer: Producer, patience_s: float = PATIENCE_S) -> Worker:
     """In a thread of its own, whose CPU time the caller may want."""
     worker = Worker("producer", producer.run)
     worker.start()
-    wait_for(worker, lambda: not worker.alive, PATIENCE_S)
+    wait_for(worker, lambda: not worker.alive, patience_s)
     return worker
 
 

@@ -40,12 +40,12 @@ def report_page(
         chart_data += [chart.as_dict() for chart in charts]
     trend = trend_section(trends, len(chart_data))
     chart_data += [chart.as_dict() for one in trends for chart in one.charts]
-    style = _asset("uPlot.min.css") + "\n" + _asset("report.css")
-    library, script = _asset("uPlot.iife.min.js"), _asset("report.js")
+    style = asset("uPlot.min.css") + "\n" + asset("report.css")
+    library, script = asset("uPlot.iife.min.js"), asset("report.js")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy([style], [library, script])),
+        tag("meta", http_equiv="Content-Security-Policy", content=content_policy([style], [library, script])),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
@@ -70,15 +70,15 @@ def _footer() -> Html:
     return joined(
         "The samples of every second are in samples.csv beside this file, histograms and usage in each run's "
         "folder. Charts: uPlot, © Leon Sorokin, ",
-        tag("details", tag("summary", "MIT licence"), tag("pre", _asset("uPlot.LICENSE.txt"))),
+        tag("details", tag("summary", "MIT licence"), tag("pre", asset("uPlot.LICENSE.txt"))),
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return (files("bench.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+def content_policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     return "; ".join(
         [
             "default-src 'none'",

@@ -6,7 +6,6 @@ Exit code 0: every bar holds; 1: some do not, and are listed; 2: could not be me
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from bench.manifest import machine
 from bench.runfiles import ReportsError
 from bench.setup.progress import Progress
 from bench.sparkbench.ladder import Length, Rung, climb
-from bench.sparkbench.preload import Preload, fill_stream, write_files
+from bench.sparkbench.preload import TASKS, Preload, fill_stream, write_files
 from bench.sparkbench.raw_fetch import fetch_raw
 from bench.sparkbench.report import EMISSION_RATE, Report
 from bench.sparkbench.spark_turns import spark_turns
@@ -38,8 +37,6 @@ from bench.wire.errors import WireError
 REPORTS = Path("reports")
 OUTPUT = REPORTS / "spark.json"
 NOT_MEASURED = 2
-#: As many as the machine has cores, up to what the contract's partitions would feed.
-TASKS = min(os.cpu_count() or 1, 16)
 
 
 @dataclass(frozen=True)

@@ -70,18 +70,19 @@ def _environment(broker: Broker, folder: Path) -> dict[str, str]:
 def _turns(log: Path, count: int, running: Callable[[], bool], events: int) -> Iterator[Turn]:
     for number in range(count):
         deadline = time.monotonic() + START_WITHIN_S
-        while len(lines := _lines(log)) <= number:
+        while len(lines := told_lines(log, PREFIX)) <= number:
             if not running() or time.monotonic() > deadline:
                 raise TurnFailed(f"spark did not end turn {number + 1} of {count}:\n{tail_of(log, 20)}")
             time.sleep(0.1)
         yield _turn(json.loads(lines[number]), events)
 
 
-def _lines(log: Path) -> list[str]:
+def told_lines(log: Path, prefix: str) -> list[str]:
+    """The job's whole lines with this prefix, without it."""
     if not log.exists():
         return []
     whole = log.read_text(errors="replace").split("\n")[:-1]
-    return [line.removeprefix(PREFIX) for line in whole if line.startswith(PREFIX)]
+    return [line.removeprefix(prefix) for line in whole if line.startswith(prefix)]
 
 
 def _turn(told: dict[str, object], events: int) -> Turn:

@@ -206,6 +206,10 @@ class Connection:
         """How much has been read and not yet taken."""
         return self._stop - self._start
 
+    def unread_count(self, mark: bytes) -> int:
+        """How often `mark` occurs in what has been read and not yet taken."""
+        return self._buffer.count(mark, self._start, self._stop)
+
     def take(self) -> Batch:
         """All complete messages read so far."""
         index = index_frames(self._buffer, self._start, self._stop)

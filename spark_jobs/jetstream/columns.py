@@ -69,6 +69,8 @@ class RowShape:
                     f"column {field.name}: format=binary has value (binary) and {', '.join(METADATA)} only"
                 )
         self._json = pa.schema(self._fields)
+        self._bad_rows = 0
+        self._first_bad = 0
 
     def rows(self, chunk: Chunk, floor_ms: int) -> pa.RecordBatch:
         count = len(chunk.seqs)
@@ -104,11 +106,19 @@ class RowShape:
         if not parsed.bad:
             return
         first = parsed.bad[0]
-        where = f"sequence {chunk.seqs[first]} of stream {self._options.stream}"
+        seq = int(chunk.seqs[first])
         if self._options.mode == "FAILFAST":
+            where = f"sequence {seq} of stream {self._options.stream}"
             payload = chunk.batch.payload(first)[:80]
             raise BadRowError(f"{where} is not JSON of this schema: {payload!r}; see option mode")
-        print(f"jetstream: {len(parsed.bad)} bad rows, the first at {where}", file=sys.stderr)
+        self._first_bad = self._first_bad or seq
+        self._bad_rows += len(parsed.bad)
+
+    def tell_bad_rows(self) -> None:
+        """Once a task: a line for each chunk would run at the speed of whoever reads the log."""
+        if self._bad_rows:
+            where = f"sequence {self._first_bad} of stream {self._options.stream}"
+            print(f"jetstream: {self._bad_rows} bad rows, the first at {where}", file=sys.stderr)
 
     def _metadata(self, name: str, chunk: Chunk, floor_ms: int, bad: list[int]) -> pa.Array:
         batch, count = chunk.batch, len(chunk.seqs)

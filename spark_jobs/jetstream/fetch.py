@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +27,11 @@ _SILENCE_S = _EXPIRES_S + 5.0
 #: Two requests are in flight; the server cuts off a client with more than 64 MB waiting for it.
 _IN_FLIGHT = 2
 _REQUEST_BYTES = 16 * 1024 * 1024
-#: Parsing has a cost per chunk, so wait a little for a larger one; not for more than stays in the cache.
+#: Parsing has a cost per chunk, so wait a little (option lingerMs) for a larger one; not for more than stays
+#: in the cache, nor when all that was asked for is here.
 _CHUNK_BYTES = 2 * 1024 * 1024
-_LINGER_S = 0.003
+#: No delivery is shorter: its first line alone has two inboxes and the sizes.
+_LEAST_FRAME_BYTES = 64
 _RETRY_PAUSE_S = 0.25
 _SID = 2
 
@@ -46,7 +48,7 @@ class Chunk:
         return stamps
 
 
-def fetch_range(options: SourceOptions, first: int, end: int) -> Iterator[Chunk]:
+def fetch_range(options: SourceOptions, first: int, end: int) -> Generator[Chunk]:
     """The events with first <= sequence < end. After a lost connection it goes on where it stopped."""
     position, rows = first, 0
     deadline: float | None = None
@@ -97,8 +99,10 @@ class _Pull:
         self._stream = options.stream
         self._next, self._end = first, end
         self._fetch_batch = options.fetch_batch
+        self._linger_s = options.linger_ms / 1000
         self._name = f"spark-{secrets.token_hex(6)}"
         self._inbox = link.new_inbox()
+        self._delivery = f"MSG {self._inbox} ".encode()
         self._outstanding = 0
         self.pending = self._create(options)
 
@@ -161,9 +165,17 @@ class _Pull:
     def _receive(self) -> Batch:
         connection = self._connection
         if connection.fill(1.0):
-            while connection.unread_bytes < _CHUNK_BYTES and connection.fill(_LINGER_S):
-                pass
+            while connection.unread_bytes < _CHUNK_BYTES and not self._all_here():
+                if not connection.fill(self._linger_s):
+                    break
         return connection.take()
+
+    def _all_here(self) -> bool:
+        """Whether every event asked for has arrived, so that to linger would be to wait for nothing."""
+        connection = self._connection
+        if connection.unread_bytes < self._outstanding * _LEAST_FRAME_BYTES:
+            return False  # the usual case, at no cost
+        return connection.unread_count(self._delivery) >= self._outstanding
 
     def _without_status(self, batch: Batch) -> Batch:
         if not batch.index.header_sizes:

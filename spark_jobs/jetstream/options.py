@@ -52,6 +52,8 @@ class SourceOptions(LinkOptions):
     min_partitions: int = 1
     fail_on_data_loss: bool = True
     fetch_batch: int = 10_000
+    #: How long a task waits for more events of a request before it hands over those it has. See fetch.py.
+    linger_ms: int = 3
     durable: str = ""
     format: Format = "json"
     mode: Mode = "FAILFAST"
@@ -59,6 +61,8 @@ class SourceOptions(LinkOptions):
     tick_ms: int = 0
     tick_grace_ms: int = 50
     tick_lead_ms: int = 0
+    #: A folder on the executor in which each task tells where its time went; for measuring. See timings.py.
+    timings: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,12 +148,14 @@ _SOURCE: dict[str, tuple[str, Callable[[str], Any]]] = _LINK | {
     "minPartitions": ("min_partitions", _whole(1, 10_000)),
     "failOnDataLoss": ("fail_on_data_loss", _flag),
     "fetchBatch": ("fetch_batch", _whole(1, 1_000_000)),
+    "lingerMs": ("linger_ms", _whole(0, 1_000)),
     "durable": ("durable", _name),
     "format": ("format", _one_of("json", "binary")),
     "mode": ("mode", _one_of("FAILFAST", "PERMISSIVE", "DROPMALFORMED")),
     "tickMs": ("tick_ms", _whole(1)),
     "tickGraceMs": ("tick_grace_ms", _whole(0)),
     "tickLeadMs": ("tick_lead_ms", _whole(0)),
+    "timings": ("timings", str),
 }
 _SINK: dict[str, tuple[str, Callable[[str], Any]]] = _LINK | {
     "subject": ("subject", _publish_subject),

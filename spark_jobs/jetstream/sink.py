@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from spark_jobs.jetstream.errors import PublishError
-from spark_jobs.jetstream.link import Link, with_link
+from spark_jobs.jetstream.link import Link, drop_link, with_link
 from spark_jobs.jetstream.options import SinkOptions
 from spark_jobs.jetstream.publish import Publisher
 
@@ -88,7 +88,12 @@ def publish_rows(options: SinkOptions, rows: list[Rows]) -> Published:
             publisher.publish(subjects, ids, values)
         return Published(publisher.finish(), publisher.deduplicated)
 
-    return with_link(options, publish)
+    try:
+        return with_link(options, publish)
+    except PublishError:
+        # Its inbox is still subscribed: the next rows' answers would never come on this connection.
+        drop_link(options)
+        raise
 
 
 def _checked(name: str, column: pa.Array) -> pa.Array:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -25,12 +26,13 @@ from spark_jobs.jetstream.admission import Admission
 from spark_jobs.jetstream.columns import BINARY_SCHEMA, RowShape
 from spark_jobs.jetstream.durable import Durable
 from spark_jobs.jetstream.errors import DataLossError, JetStreamError
-from spark_jobs.jetstream.fetch import fetch_range, loss_message
+from spark_jobs.jetstream.fetch import Chunk, fetch_range, loss_message
 from spark_jobs.jetstream.link import with_link
 from spark_jobs.jetstream.options import SourceOptions, parse_sink, parse_source
 from spark_jobs.jetstream.sink import JetStreamWriter
 from spark_jobs.jetstream.stream import StreamState, read_state, resolve_start
 from spark_jobs.jetstream.ticks import Offset, Pace, Ticks, split
+from spark_jobs.jetstream.timings import timed
 
 #: Below this a second task costs more than it saves.
 _LEAST_ROWS = 500
@@ -80,8 +82,16 @@ class _RangeReader:
         if not isinstance(partition, SeqRange):
             return  # Spark's stand-in for "no partitions": the stream is empty
         shape = RowShape(self._schema, self._options)
-        for chunk in fetch_range(self._options, partition.first, partition.end):
-            yield shape.rows(chunk, partition.floor_ms)
+        chunks = fetch_range(self._options, partition.first, partition.end)
+
+        def to_rows(chunk: Chunk) -> pa.RecordBatch:
+            return shape.rows(chunk, partition.floor_ms)
+
+        if self._options.timings:
+            yield from timed(chunks, to_rows, self._options.timings)
+        else:
+            yield from map(to_rows, chunks)
+        shape.tell_bad_rows()
         if partition.tick_ms:
             yield shape.tick_row(partition.tick_ms)
 

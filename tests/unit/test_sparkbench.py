@@ -11,7 +11,7 @@ from bench.driverbench.errors import TurnFailed
 from bench.sparkbench.__main__ import _parse
 from bench.sparkbench.ladder import Rung, emission_delay_ms_p99, sustained
 from bench.sparkbench.report import Report
-from bench.sparkbench.spark_turns import _lines, _turn
+from bench.sparkbench.spark_turns import _turn, told_lines
 from bench.sparkbench.turn import FILES, JETSTREAM, RAW, Turn, efficiency, median_turn
 from bench.verdict import Verdict
 from spark_jobs.throughput import PREFIX
@@ -96,10 +96,10 @@ def test_a_turn_that_read_too_little_is_no_turn():
 def test_lines_are_read_when_they_are_whole(tmp_path):
     """If this fails, a line that is being written is a crash of the benchmark."""
     log = tmp_path / "log"
-    assert _lines(log) == []
+    assert told_lines(log, PREFIX) == []
     whole = PREFIX + json.dumps(told((1, 1)))
     log.write_text(f"WARN of Spark\n{whole}\n{whole[:20]}")
-    assert _lines(log) == [whole.removeprefix(PREFIX)]
+    assert told_lines(log, PREFIX) == [whole.removeprefix(PREFIX)]
 
 
 @pytest.mark.parametrize("text", ["", "a", "1,,2", "0", "-5", "1.5"])

@@ -1,0 +1,48 @@
+"""source.html: the suite's tables and its picture in one file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.report.markup import Html, joined, tag
+from bench.report.page import asset, content_policy
+from bench.source.tables import Table
+
+Section = tuple[str, str, Table]
+
+
+def source_page(sections: Sequence[Section], drawing: Html | None) -> str:
+    """Each section is a heading, a sentence and a table; one whose table has no rows is left out."""
+    style = asset("report.css")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=content_policy([style], [])),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", "jetlag: what is left of an engine behind its source"),
+        tag("style", Html(style)),
+    )
+    told = [_section(title, note, table) for title, note, table in sections if len(table) > 1]
+    figure = tag("section", tag("h2", "The sweep"), tag("div", drawing, class_="scroll")) if drawing else None
+    body = tag("body", tag("main", tag("h1", "What is left of an engine behind its source"), told, figure))
+    return joined(Html("<!doctype html>\n"), tag("html", head, body, lang="en"), "\n")
+
+
+def _section(title: str, note: str, table: Table) -> Html:
+    head, *rows = table
+    return tag(
+        "section",
+        tag("h2", title),
+        tag("p", note),
+        tag(
+            "div",
+            tag(
+                "table",
+                tag("thead", tag("tr", [tag("th", cell, scope="col") for cell in head])),
+                tag("tbody", [tag("tr", [tag("td", cell) for cell in row]) for row in rows]),
+            ),
+            class_="scroll",
+        ),
+    )

@@ -1,0 +1,43 @@
+"""Batching at the consumer: what it gives, what it adds in time, the collapse without it; how cost grows."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.source.growth import FULL_STEPS, SMOKE_STEPS, climb
+from bench.source.sweep import all_cells, default_cell, few_cells, judge_sweep, run_sweep
+from bench.source.turn import JETSTREAM
+from bench.sparkbench.preload import TASKS
+
+pytestmark = pytest.mark.source
+
+#: Events of a cell, and of one in which they come one at a time.
+SMOKE_EVENTS, SMOKE_ONE_BY_ONE = 20_000, 1_000
+FULL_EVENTS, FULL_ONE_BY_ONE = 200_000, 10_000
+
+
+def test_the_sweep(spark, backlogs, book, full, show):
+    """A default that others beat, or a source that dispatches each event by itself, would go unseen."""
+    backlog = backlogs.of(FULL_EVENTS if full else SMOKE_EVENTS)
+    cells = all_cells() if full else few_cells(TASKS)
+    for _ in range(2 if full else 0):
+        spark.play(backlog, JETSTREAM, "filter")  # the JVM compiles; the first cell must not pay for it
+    for point in run_sweep(spark, backlog, cells, FULL_ONE_BY_ONE if full else SMOKE_ONE_BY_ONE, show):
+        book.points.append(point)
+        book.write()
+    book.sweep = judge_sweep(book.points, TASKS, full)
+    by_cell = {point.cell: point for point in book.points}
+    alone, ours = by_cell[cells[0]], by_cell[default_cell(TASKS)]
+    # Two requests are in flight, so an event at a time is at most two a chunk: this is what collapses.
+    assert alone.events <= 2 * alone.chunks
+    assert ours.events > 10 * ours.chunks
+    book.sweep.raise_unless_pass()
+
+
+def test_growth(spark, backlogs, book, full, show):
+    """A source whose cost grows faster than its backlog would pass every test of one size."""
+    steps = FULL_STEPS if full else SMOKE_STEPS
+    book.growth = climb(spark, backlogs, steps, show)
+    book.write()
+    assert [row.exact for row in book.growth] == [True] * len(steps)
+    assert all(row.spark_cpu_s_per_million > 0 for row in book.growth)
