@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,6 +15,8 @@ from bench.bento.sink import BentoSink
 from bench.engine.protocol import Engine, EngineError
 from bench.engine.registry import ENGINES, EngineOptions, not_run, of_case
 from bench.engine.spark import SparkSettings
+from bench.fault.spec import FORM, KINDS, TARGETS, Fault, FaultError
+from bench.fault.support import TARGETS_OF
 from bench.infra.errors import InfraError
 from bench.infra.provider import CHOICES, Provider, choose_provider
 from bench.infra.service import Service, TidbEndpoint, running
@@ -35,7 +37,7 @@ ENDING = pytest.StashKey[Ending]()
 SCREEN = pytest.StashKey[TextIO]()
 
 #: Errors that say all there is in their text; a traceback would bury it.
-SELF_EXPLAINING = (EngineError, InfraError, ReportsError, RunFailed)
+SELF_EXPLAINING = (EngineError, FaultError, InfraError, ReportsError, RunFailed)
 
 #: pytest looks for its ini file above every existing path among its words, so a bare one would mislead it.
 REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(default)s]"
@@ -47,6 +49,10 @@ BASELINE_HELP = (
     "compare with the run or runs in this folder; a regression has its own exit code: --baseline=DIR"
 )
 RATES_HELP = "with --matrix: every case but B at each of these rates, e.g. 5000,20000,50000"
+FAULT_HELP = (
+    f"hurt every case that is run and measure its recovery, repeatable: {FORM}, e.g. engine:kill@12s/2s; "
+    f"targets {', '.join(TARGETS)}; kinds {', '.join(KINDS)}"
+)
 SEARCH_HELP = "look for the highest rate that a case sustains; it counts when a full run confirms it"
 
 
@@ -82,6 +88,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--matrix-rates", default=None, metavar="R,R,…", help=RATES_HELP)
     add("--baseline", default=None, metavar="DIR", help=BASELINE_HELP)
     add("--search", action="store_true", help=SEARCH_HELP)
+    add("--fault", action="append", default=[], metavar="F", help=FAULT_HELP)
+    add("--all-faults", action="store_true", help="the whole matrix of faults, not today's part of it")
     add("--transport-full", action="store_true", help="the transport suite over its whole cross product")
     add("--duration", default=None, metavar="T", help="of the transport soak: 90s, 20m, 12h [by profile]")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
@@ -97,6 +105,10 @@ def pytest_configure(config: pytest.Config) -> None:
         swept = check_rates(raw, config.getoption("--matrix-rates"), config.getoption("--matrix"))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
+    if raw.fault and config.getoption("--search"):
+        raise pytest.UsageError(
+            f"--fault {raw.fault[0]}: a search looks for a steady rate; leave out --search"
+        )
     if config.getoption("--infra") not in CHOICES:
         wanted = ", ".join(CHOICES)
         raise pytest.UsageError(f"--infra {config.getoption('--infra')}: choose one of {wanted}")
@@ -129,9 +141,18 @@ def _case_letter(node: pytest.Item) -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --profile=soak only the soak: a night's run must not begin with an hour of other cases."""
+    for item in items:
+        _refuse_faults(config.stash[SETTINGS].faults, _case_letter(item))
     if config.getoption("--profile") == "soak":
         config.hook.pytest_deselected(items=[item for item in items if not item.get_closest_marker("soak")])
         items[:] = [item for item in items if item.get_closest_marker("soak")]
+
+
+def _refuse_faults(faults: Sequence[Fault], case: str | None) -> None:
+    """Before anything starts: a case without the target could only be run without its fault."""
+    for fault in faults:
+        if case is not None and fault.target not in (targets := TARGETS_OF[case]):
+            raise pytest.UsageError(f"--fault {fault}: case {case} has {', '.join(targets)}")
 
 
 @pytest.fixture(scope="session")
@@ -156,6 +177,7 @@ def provider(pytestconfig: pytest.Config) -> Provider:
         nats_image=option("--nats-image"),
         tidb_image=option("--tidb-image"),
         allow_remote_target=option("--allow-remote-target"),
+        small_disk=pytestconfig.stash[SETTINGS].needs_small_disk,
         environ=os.environ,
         say=lambda line: print(f"jetlag: {line}", file=screen, flush=True),
     )

@@ -25,13 +25,20 @@ class Stack:
             named["tidb"] = self.tidb
         return named
 
+    def nats_for(self, _who: str) -> NatsEndpoint:
+        """Where this client of the pipeline reaches NATS; with a fault on its link not where others do."""
+        return self.nats.endpoint
+
+    def tidb_for(self, _who: str) -> TidbEndpoint:
+        return self.database()
+
     def connect_nats(self, name: str) -> Connection:
-        endpoint = self.nats.endpoint
+        endpoint = self.nats_for(name)
         server = Server(endpoint.host, endpoint.port, endpoint.user, endpoint.password, tls=endpoint.tls)
         return Connection(server, f"jetlag-{name}")
 
-    def connect_database(self) -> DatabaseConnection:
-        return connect(self.database())
+    def connect_database(self, who: str = "harness") -> DatabaseConnection:
+        return connect(self.tidb_for(who))
 
     def database(self) -> TidbEndpoint:
         if self.tidb is None:

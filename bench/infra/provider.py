@@ -37,17 +37,18 @@ def choose_provider(
     nats_image: str | None = None,
     tidb_image: str | None = None,
     allow_remote_target: bool = False,
+    small_disk: bool = False,
     environ: Mapping[str, str],
     say: Say = lambda _line: None,
 ) -> Provider:
-    """`say` is told what takes long (an image being pulled); InfraError is one line and says what to do."""
+    """`small_disk`: an embedded NATS gets a disk that can be filled. `say` is told what takes long (an image being pulled); InfraError is one line and says what to do."""
     images = (
         nats_image or environ.get("JETLAG_NATS_IMAGE") or DEFAULT_NATS_IMAGE,
         tidb_image or environ.get("JETLAG_TIDB_IMAGE") or DEFAULT_TIDB_IMAGE,
     )
     match infra:
         case "local":
-            return _local("asked for with --infra=local")
+            return _local("asked for with --infra=local", small_disk)
         case "external":
             return _external(environ, allow_remote_target)
         case "containers":
@@ -58,13 +59,13 @@ def choose_provider(
         case "auto":
             problem = _containers_problem(images, environ, say)
             if problem is not None:
-                return _local(f"embedded services, because {problem}")
+                return _local(f"embedded services, because {problem}", small_disk)
             return _containers(images, "a Docker engine answers and has the images")
     raise InfraError(f"--infra={infra} is unknown: choose one of {', '.join(CHOICES)}")
 
 
-def _local(reason: str) -> Provider:
-    return Provider("local", reason, LocalNats, LocalTidb, local_cluster)
+def _local(reason: str, small_disk: bool = False) -> Provider:
+    return Provider("local", reason, lambda: LocalNats(with_small_disk=small_disk), LocalTidb, local_cluster)
 
 
 def _containers(images: tuple[str, str], reason: str) -> Provider:
