@@ -1,7 +1,7 @@
 """A pull reader that takes a consumer nobody serves at the moment for what it is: something that passes.
 
-A leader is being elected, a server has just started again, or JetStream is down with its disk full: requests are
-answered with 503. The driver then comes back, like after a broken connection, once the consumer is there.
+A leader is being elected, a server has just started again, or JetStream is down with its disk full: requests
+are answered with 503. The driver then comes back, like after a broken connection, once the consumer is there.
 """
 
 from __future__ import annotations

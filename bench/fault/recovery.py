@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from bench.clock import RunClock
@@ -12,7 +13,8 @@ from bench.fault.spec import Fault
 from bench.sampler import Output
 from bench.schedule import ConstantRate
 
-#: Above the highest lag of the calm time by this share, and by what is due in so many seconds: the record's grain.
+#: Above the highest lag of the calm time by this share, and by what is due in so many seconds, the record's
+#: grain.
 BAND_SHARE = 0.25
 BAND_GRAIN_S = 0.25
 LOOK_EVERY_S = 0.02
@@ -159,12 +161,10 @@ def _recovery(
 
 def _arrivals(looks: Sequence[Look]) -> list[float]:
     """When something new had come out."""
-    return [
-        look.at_s for last, look in zip(looks, looks[1:], strict=False) if look.out_count > last.out_count
-    ]
+    return [look.at_s for last, look in pairwise(looks) if look.out_count > last.out_count]
 
 
 def _longest_gap(from_s: float, came: Sequence[float]) -> float:
     """The longest time between two outputs, the first of them at `from_s`."""
     inside = [from_s, *came]
-    return max((later - earlier for earlier, later in zip(inside, inside[1:], strict=False)), default=0.0)
+    return max((later - earlier for earlier, later in pairwise(inside)), default=0.0)

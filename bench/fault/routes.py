@@ -15,8 +15,8 @@ from bench.stack import Stack
 ServiceName = Literal["nats", "tidb"]
 Link = tuple[ServiceName, str]
 
-#: Those whose connections are the pipeline's. The harness's own eyes (validator, pulse, questions to JetStream)
-#: go straight to the service: looked at through the fault, its end would be seen late.
+#: Those whose connections are the pipeline's. The harness's own eyes (validator, pulse, questions to
+#: JetStream) go straight to the service: looked at through the fault, its end would be seen late.
 NATS_CLIENTS = ("producer", "writer", "observer", "flush", "engine", "sink")
 TIDB_CLIENTS = ("writer", "engine", "sink")
 

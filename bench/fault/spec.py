@@ -1,10 +1,10 @@
-"""A fault as the user writes it: TARGET:KIND[@TIME][/DURATION], e.g. engine:kill@12s or tidb:pause@5/800ms."""
+"""A fault as the user writes it: TARGET:KIND[@TIME][/DURATION], like engine:kill@12s, tidb:pause@5/800ms."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 Target = Literal["nats", "nats-leader", "tidb", "engine", "writer", "producer", "sink"]
 Kind = Literal["kill", "pause", "cut", "slow", "disk-full"]
@@ -54,8 +54,8 @@ def parse_fault(text: str) -> Fault:
     if kind not in KINDS:
         raise FaultError(f"the kind is one of {', '.join(KINDS)}")
     return Fault(
-        cast(Target, target),
-        cast(Kind, kind),
+        target,
+        kind,
         _seconds("TIME", at, 0.0, MAX_TIME_S) if at_sign else None,
         _seconds("DURATION", duration, MIN_DURATION_S, MAX_DURATION_S) if slash else DEFAULT_DURATION_S,
     )

@@ -93,7 +93,7 @@ class Victims:
                     self.renew_streams()
 
         def free_disk() -> None:
-            # JetStream stops for good when its disk is full: an operator frees it and starts the server again.
+            # JetStream stops for good when its disk is full: an operator frees it and restarts.
             if service.free_disk():
                 service.restart()
                 service.wait_ready()

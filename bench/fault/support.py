@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from bench.case import Case
 from bench.fault.spec import Fault, FaultError, Target
@@ -84,7 +85,7 @@ def _memory_refusal(fault: Fault, case: Case) -> str | None:
     if loses and case.letter != "A":
         return (
             "a killed server forgets streams in memory, and what reads them by their numbers (an engine, the "
-            "writer) would take new messages for old ones; use --storage file, or case A, which counts the loss"
+            "writer) would take new messages for old ones; use --storage file, or case A"
         )
     return None
 
@@ -121,7 +122,7 @@ def placed(faults: Sequence[Fault], case: Case) -> list[Fault]:
 
 def check_order(faults: Sequence[Fault]) -> None:
     """Two at once could not be told apart in the figures."""
-    for first, second in zip(faults, faults[1:], strict=False):
+    for first, second in pairwise(faults):
         assert first.at_s is not None
         assert second.at_s is not None
         if first.at_s + first.duration_s > second.at_s:
@@ -154,7 +155,7 @@ def _gates(case: Case, expected: Expectation, faults: int) -> tuple[Gate, ...]:
     kept = [gate for gate in case.gates if gate.metric not in (*_PACE, *_STEADY)]
     if not expected.exact:
         why = "what was lost is exactly what the server held in memory"
-        # A message whose answer died with the server is published again; nothing knows the first copy any more.
+        # A message whose answer died with the server is published again; nothing knows the first copy.
         kept = [gate for gate in kept if gate.metric not in ("lost", "duplicates")]
         kept.append(Gate("lost_unexplained", "==", 0, why))
     if "at least once" in expected.told:

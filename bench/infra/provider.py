@@ -41,7 +41,10 @@ def choose_provider(
     environ: Mapping[str, str],
     say: Say = lambda _line: None,
 ) -> Provider:
-    """`small_disk`: an embedded NATS gets a disk that can be filled. `say` is told what takes long (an image being pulled); InfraError is one line and says what to do."""
+    """`say` is told what takes long (an image being pulled); InfraError is one line and says what to do.
+
+    `small_disk`: an embedded NATS gets a disk of its own, which can be filled.
+    """
     images = (
         nats_image or environ.get("JETLAG_NATS_IMAGE") or DEFAULT_NATS_IMAGE,
         tidb_image or environ.get("JETLAG_TIDB_IMAGE") or DEFAULT_TIDB_IMAGE,
