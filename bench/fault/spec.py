@@ -17,7 +17,7 @@ MIN_DURATION_S = 0.05
 MAX_DURATION_S = 3600.0
 MAX_TIME_S = 7 * 24 * 3600.0
 
-_TIME = re.compile(r"([0-9]{1,7}(?:\.[0-9]{1,3})?)(ms|s|m)?")
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m)?")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 
@@ -38,8 +38,8 @@ class Fault:
         return f"{self.target}:{self.kind}"
 
     def __str__(self) -> str:
-        at = "" if self.at_s is None else f"@{self.at_s:g}s"
-        return f"{self.name}{at}/{self.duration_s:g}s"
+        at = "" if self.at_s is None else f"@{self.at_s:.10g}s"
+        return f"{self.name}{at}/{self.duration_s:.10g}s"
 
 
 def parse_fault(text: str) -> Fault:
