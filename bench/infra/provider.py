@@ -9,7 +9,13 @@ from bench.infra.docker_engine import DockerEngine
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
 from bench.infra.errors import InfraError
 from bench.infra.external import ExternalNats, ExternalTidb
-from bench.infra.external_url import NATS_VARIABLE, TIDB_VARIABLE, nats_endpoint, tidb_endpoint
+from bench.infra.external_url import (
+    NATS_VARIABLE,
+    TIDB_TLS_VARIABLE,
+    TIDB_VARIABLE,
+    nats_endpoint,
+    tidb_endpoint,
+)
 from bench.infra.local_nats import LocalNats
 from bench.infra.local_tidb import LocalTidb
 from bench.infra.nats_cluster import NatsCluster, local_cluster
@@ -109,7 +115,8 @@ def _external(environ: Mapping[str, str], allow_remote_target: bool) -> Provider
     if missing:
         raise InfraError(f"--infra=external needs {' and '.join(missing)} in the environment")
     nats = nats_endpoint(environ[NATS_VARIABLE], allow_remote_target=allow_remote_target)
-    tidb = tidb_endpoint(environ[TIDB_VARIABLE], allow_remote_target=allow_remote_target)
+    tls = environ.get(TIDB_TLS_VARIABLE, "")
+    tidb = tidb_endpoint(environ[TIDB_VARIABLE], allow_remote_target=allow_remote_target, tls=tls)
     reason = f"asked for with --infra=external ({nats.url}, {tidb.url})"
     return Provider("external", reason, lambda: ExternalNats(nats), lambda: ExternalTidb(tidb), _no_cluster)
 

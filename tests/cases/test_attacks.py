@@ -1,7 +1,7 @@
 """The harness attacked: whatever is done to it, it says so. Never a green run, never silence.
 
-Beside test_sabotage.py (doctored rows, a dead driver, a stalled database) and tests/infra/test_attacked_suite.py
-(two suites at once, Ctrl-C at every phase).
+Beside test_sabotage.py (doctored rows, a dead driver, a stalled database) and test_attacked_suite.py among
+the tests of the infrastructure (two suites at once, Ctrl-C at every phase).
 """
 
 from __future__ import annotations
