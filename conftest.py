@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -186,8 +187,12 @@ def provider(pytestconfig: pytest.Config) -> Provider:
 
 
 @pytest.fixture(scope="session")
-def nats_stack(provider: Provider) -> Iterator[Stack]:
-    """A running NATS; case A needs no more."""
+def nats_stack(provider: Provider, pytestconfig: pytest.Config) -> Iterator[Stack]:
+    """A running NATS; case A needs no more. A fault on a leader wants a cluster."""
+    if pytestconfig.stash[SETTINGS].needs_cluster:
+        with provider.nats_cluster() as cluster:
+            yield Stack(provider.name, next(iter(cluster.nodes.values())), cluster=cluster)
+        return
     with running(provider.nats()) as nats:
         yield Stack(provider.name, nats)
 
@@ -200,7 +205,7 @@ def tidb_service(provider: Provider) -> Iterator[Service[TidbEndpoint]]:
 
 @pytest.fixture(scope="session")
 def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
-    return Stack(nats_stack.provider, nats_stack.nats, tidb_service)
+    return replace(nats_stack, tidb=tidb_service)
 
 
 def _engine_options(config: pytest.Config) -> EngineOptions:

@@ -96,6 +96,10 @@ class Settings:
     faults: tuple[Fault, ...] = ()
 
     @property
+    def needs_cluster(self) -> bool:
+        return any(fault.target == "nats-leader" for fault in self.faults)
+
+    @property
     def needs_small_disk(self) -> bool:
         return any(fault.kind == "disk-full" for fault in self.faults)
 
@@ -148,6 +152,8 @@ def check_options(raw: RawOptions) -> Settings:
         transport_full=raw.transport_full,
         faults=_faults(raw.fault),
     )
+    if settings.needs_cluster and settings.replicas != 3:
+        raise UsageError(f"--replicas {raw.replicas}: a fault on nats-leader wants a cluster: --replicas 3")
     _check_size(settings)
     return settings
 

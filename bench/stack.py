@@ -9,6 +9,7 @@ from pymysql.connections import Connection as DatabaseConnection
 
 from bench.database import connect
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
+from bench.infra.nats_cluster import NatsCluster
 from bench.infra.service import Service
 from bench.wire.connection import Connection, Server
 
@@ -18,6 +19,8 @@ class Stack:
     provider: str
     nats: Service[NatsEndpoint]
     tidb: Service[TidbEndpoint] | None = None
+    #: Whose member `nats` is, if it has others beside it.
+    cluster: NatsCluster | None = None
 
     def services(self) -> dict[str, Service[Any]]:
         named: dict[str, Service[Any]] = {"nats": self.nats}

@@ -119,6 +119,11 @@ class StreamAdmin:
         config.discard, config.max_msgs = DiscardPolicy.NEW, max(1, info.state.messages)
         self._run(self._js().update_stream(config))
 
+    def step_down(self, name: str) -> None:
+        """Another server of the cluster shall lead the stream."""
+        assert self._client is not None
+        self._run(self._client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{name}", b"", timeout=5))
+
     def delete_stream(self, name: str) -> None:
         info = self.stream(name)
         if info is None:

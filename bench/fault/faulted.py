@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.case import Case
-from bench.contract.names import EVENTS, Durable
+from bench.contract.names import EVENTS, RESULTS, Durable
 from bench.fault.recovery import (
     LOOK_AT_TABLE_EVERY_S,
     LOOK_EVERY_S,
@@ -65,6 +65,7 @@ def faulted(
         getattr(inner, "engine", None),
         getattr(inner, "sink", None),
         None if expected.exact else lambda: _renew(book, victims, hurt_case, stack, run_id, inner),
+        RESULTS if case.letter == "B" else EVENTS,
     )
     strikes = [(fault, victims.strike(fault)) for fault in whole]
     wrapped = FaultedBuilder(inner, victims, book, [strike for _, strike in strikes])
@@ -100,6 +101,7 @@ def _interventions(strikes: Sequence[tuple[Fault, Strike]], book: _Book) -> Iter
         began: list[float] = []
 
         def hurt(strike: Strike = strike, began: list[float] = began) -> None:
+            strike.prepare()
             began.append(book.now_s())
             strike.hurt()
 

@@ -31,6 +31,7 @@ class Cell:
     target: Target
     kinds: tuple[Kind, ...] = ORDINARY
     storage: str = "file"
+    replicas: int = 1
 
     @property
     def name(self) -> str:
@@ -49,7 +50,8 @@ class Cell:
 MATRIX = (
     Cell("A", "nats", ("kill",), storage="memory"),
     Cell("B", "nats", ("disk-full",)),
-    *(Cell(letter, target) for letter in CASES for target in TARGETS_OF[letter]),
+    Cell("B", "nats-leader", ("kill", "pause"), replicas=3),
+    *(Cell(letter, target) for letter in CASES for target in TARGETS_OF[letter] if target != "nats-leader"),
 )
 
 

@@ -56,7 +56,7 @@ class Routes:
             addresses["tidb"] = (stack.database().host, stack.database().port)
         self._proxies = {link: Proxy(addresses[link[0]]) for link in sorted(wanted) if link[0] in addresses}
         ports = {link: proxy.port for link, proxy in self._proxies.items()}
-        self.stack = RoutedStack(stack.provider, stack.nats, stack.tidb, ports)
+        self.stack = RoutedStack(stack.provider, stack.nats, stack.tidb, stack.cluster, ports)
 
     def of(self, target: Target) -> list[Proxy]:
         return [self._proxies[link] for link in links_of(target) if link in self._proxies]

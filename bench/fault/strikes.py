@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bench.fault.hold import Hold
+from bench.fault.leader import leader_away_from
 from bench.fault.routes import Routes
 from bench.fault.spec import Fault
 from bench.infra.errors import ServiceError
@@ -23,10 +24,16 @@ SLOW_BYTES_PER_S = 2_000_000.0
 Act = Callable[[], None]
 
 
+def _nothing() -> None:
+    """Most strikes need no preparation."""
+
+
 @dataclass(frozen=True)
 class Strike:
     hurt: Act
     mend: Act
+    #: What must be so before, and takes a while.
+    prepare: Act = _nothing
 
 
 class Process(Protocol):
@@ -51,6 +58,8 @@ class Victims:
     sink: Process | None
     #: Makes the streams again that a server forgot.
     renew_streams: Act | None
+    #: The stream whose leader a fault on the leader is done to.
+    stream: str
     pipeline: Pipeline | None = None
 
     def strike(self, fault: Fault) -> Strike:
@@ -61,6 +70,8 @@ class Victims:
                 return self._slow(fault)
             case "nats" | "tidb", _:
                 return self._on_service(fault)
+            case "nats-leader", _:
+                return self._on_leader(fault)
             case "engine" | "sink", _:
                 process = self.engine if fault.target == "engine" else self.sink
                 assert process is not None
@@ -105,6 +116,27 @@ class Victims:
                 return Strike(service.pause, service.resume)
             case _:
                 return Strike(service.fill_disk, free_disk)
+
+    def _on_leader(self, fault: Fault) -> Strike:
+        """The clients are connected to another server: measured is the stream's way to a new leader."""
+        cluster = self.stack.cluster
+        assert cluster is not None
+        led_by: list[Any] = []
+
+        def prepare() -> None:
+            led_by[:] = [cluster.nodes[leader_away_from(cluster, self.stack.nats, self.stream)]]
+
+        def mend() -> None:
+            for node in led_by:
+                if fault.kind == "pause":
+                    node.resume()
+                elif not node.pids():
+                    node.restart()
+                    node.wait_ready()
+
+        return Strike(
+            lambda: led_by[0].kill() if fault.kind == "kill" else led_by[0].pause(), mend, prepare
+        )
 
     def _on_driver(self, fault: Fault) -> Strike:
         def hold() -> Hold:

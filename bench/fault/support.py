@@ -19,8 +19,8 @@ ENGINE_RECOVERY_S = 15.0
 _DRAIN_AFTER_LOSS_S = 10.0
 
 TARGETS_OF: dict[str, tuple[Target, ...]] = {
-    "A": ("nats", "producer"),
-    "B": ("nats", "tidb", "writer", "producer"),
+    "A": ("nats", "nats-leader", "producer"),
+    "B": ("nats", "nats-leader", "tidb", "writer", "producer"),
     "C": ("nats", "engine", "producer"),
     "D": ("nats", "tidb", "engine", "writer", "producer"),
     "E": ("nats", "tidb", "engine", "sink", "producer"),
@@ -46,14 +46,13 @@ class Expectation:
 def refusal(fault: Fault, case: Case, provider: str) -> str | None:
     """Why this fault cannot be done to this case, if so."""
     targets = TARGETS_OF[case.letter]
-    if fault.target == "nats-leader":
-        return (
-            "the cases run on one server of NATS, where nobody leads; a cluster's leader is killed and "
-            "paused by pytest -m 'transport and recovery'"
-        )
     if fault.target not in targets:
         return f"case {case.letter} has no {fault.target}; it has {', '.join(targets)}"
-    if provider == "external" and fault.target in ("nats", "tidb"):
+    if fault.target == "nats-leader" and case.transport.replicas == 1:
+        return "one server has no leader; use --replicas 3, which runs the case on a cluster of three"
+    if fault.target == "nats-leader" and fault.kind not in ("kill", "pause"):
+        return f"{fault.kind} is for links to clients; the leader is killed or paused"
+    if provider == "external" and fault.target in ("nats", "nats-leader", "tidb"):
         return "an external service is not ours to hurt; use --infra=local or containers"
     proxied = fault.kind in ("cut", "slow")
     if proxied and provider != "local":

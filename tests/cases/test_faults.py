@@ -50,7 +50,7 @@ def singly(cells: list[Cell]) -> list[Cell]:
 
 def made(cell: Cell, settings):
     """(case, builder) of a cell."""
-    settings = replace(settings, storage=cell.storage)
+    settings = replace(settings, storage=cell.storage, replicas=cell.replicas)
     match cell.letter:
         case "A":
             return case_a(settings), None
@@ -66,13 +66,16 @@ def made(cell: Cell, settings):
 
 
 @pytest.fixture
-def stack(cell, full_stack):
-    """The session's services; a cell that fills a disk has a NATS of its own on a small one."""
-    if "disk-full" not in cell.kinds:
+def stack(cell, full_stack, provider):
+    """The session's services; a cell that fills a disk or hurts a leader has a NATS of its own."""
+    if "disk-full" in cell.kinds:
+        with running(LocalNats(with_small_disk=True)) as nats:
+            yield Stack(full_stack.provider, nats, full_stack.tidb)
+    elif cell.target == "nats-leader":
+        with provider.nats_cluster() as cluster:
+            yield Stack(provider.name, next(iter(cluster.nodes.values())), full_stack.tidb, cluster)
+    else:
         yield full_stack
-        return
-    with running(LocalNats(with_small_disk=True)) as nats:
-        yield Stack(full_stack.provider, nats, full_stack.tidb)
 
 
 def test_recovery(cell, settings, full_stack, request, run):

@@ -129,7 +129,7 @@ def test_a_bad_fault_names_option_and_value(text: str, said: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_target_that_a_case_lacks_is_refused(letter: str, target) -> None:
     """If this fails, a run without its fault passes as one that lived through it."""
-    why = refusal(Fault(target, "pause"), case_of(letter, storage="file"), "local")
+    why = refusal(Fault(target, "pause"), case_of(letter, storage="file", replicas="3"), "local")
     assert (why is None) == (target in TARGETS_OF[letter])
 
 
@@ -141,7 +141,8 @@ def test_a_target_that_a_case_lacks_is_refused(letter: str, target) -> None:
         ("B", Fault("nats", "disk-full"), "local", "memory", "no disk to fill"),
         ("B", Fault("tidb", "disk-full"), "local", "file", "only the store of NATS"),
         ("D", Fault("nats", "kill"), "local", "memory", "forgets streams in memory"),
-        ("A", Fault("nats-leader", "kill"), "local", "file", "nobody leads"),
+        ("A", Fault("nats-leader", "kill"), "local", "file", "use --replicas 3"),
+        ("C", Fault("nats-leader", "kill"), "local", "file", "case C has no nats-leader"),
     ],
 )
 def test_what_cannot_be_done_here_is_refused(letter, fault, provider, storage, said) -> None:
@@ -155,6 +156,16 @@ def test_a_small_disk_needs_the_right_to_mount(monkeypatch) -> None:
     why = refusal(Fault("nats", "disk-full"), case_of("B", storage="file"), "local") or ""
     assert "may not mount" in why
     assert "refuse messages by rule" in why
+
+
+def test_a_fault_on_a_leader_wants_a_cluster() -> None:
+    """If this fails, the only server there is is killed under the name of a leader."""
+    with pytest.raises(UsageError, match=r"--replicas 1: .* wants a cluster: --replicas 3"):
+        check_options(RawOptions(fault=["nats-leader:kill"]))
+    assert check_options(RawOptions(fault=["nats-leader:kill"], replicas="3")).needs_cluster
+    case = case_of("A", storage="file", replicas="3")
+    assert refusal(Fault("nats-leader", "kill"), case, "local") is None
+    assert "links to clients" in (refusal(Fault("nats-leader", "cut"), case, "local") or "")
 
 
 def test_the_loss_that_must_be_is_told_before() -> None:
