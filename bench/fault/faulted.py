@@ -194,7 +194,13 @@ class FaultedPipeline:
     def balance(self) -> Balance:
         balance = self._inner.balance()
         load = self._context.case.load
-        found = recoveries(self._watch.looks, self._book.struck, load.warmup_s, load.rate_per_s)
+        found = recoveries(
+            self._watch.looks,
+            self._book.struck,
+            load.warmup_s,
+            load.warmup_s + load.measure_s,
+            load.rate_per_s,
+        )
         metrics = {**balance.metrics, **_metrics(found)}
         if not self._book.expected.exact:
             metrics |= self._loss(balance)

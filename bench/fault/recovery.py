@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ class Recovery:
     lag_band: int
     #: From the strike until the lag is in its band and stays there; None if it did not come back.
     lag_back_ms: float | None
+    #: Whether it came back while the producer still sent; afterwards anything catches up.
+    under_load: bool
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -69,6 +72,7 @@ class Recovery:
             "lag_peak": self.lag_peak,
             "lag_band": self.lag_band,
             "lag_back_ms": _rounded(self.lag_back_ms),
+            "under_load": self.under_load,
         }
 
 
@@ -109,7 +113,7 @@ class RecoveryWatch:
 
 
 def recoveries(
-    looks: Sequence[Look], struck: Sequence[Struck], calm_from_s: float, rate_per_s: int
+    looks: Sequence[Look], struck: Sequence[Struck], calm_from_s: float, load_s: float, rate_per_s: int
 ) -> list[Recovery]:
     """One for each fault, each up to the next one or to the end of the record."""
     if not struck or not looks:
@@ -117,19 +121,23 @@ def recoveries(
     calm = [look for look in looks if calm_from_s <= look.at_s < struck[0].struck_s]
     highest = max((look.lag for look in calm), default=0)
     band = int(highest * (1 + BAND_SHARE) + BAND_GRAIN_S * rate_per_s)
-    came = _arrivals(looks)
+    came = [at_s for at_s in _arrivals(looks) if at_s <= _over_s(looks, load_s, band)]
     calm_gap = _longest_gap(calm_from_s, [at_s for at_s in came if calm_from_s < at_s < struck[0].struck_s])
     ends = [*(one.struck_s for one in struck[1:]), looks[-1].at_s]
     return [
-        _recovery(
-            one, [look for look in looks if one.struck_s <= look.at_s <= end], came, end, band, calm_gap
-        )
+        _recovery(one, _between(looks, one.struck_s, end), came, end, band, calm_gap, load_s)
         for one, end in zip(struck, ends, strict=True)
     ]
 
 
 def _recovery(
-    one: Struck, looks: Sequence[Look], came: Sequence[float], end_s: float, band: int, calm_gap_s: float
+    one: Struck,
+    looks: Sequence[Look],
+    came: Sequence[float],
+    end_s: float,
+    band: int,
+    calm_gap_s: float,
+    load_s: float,
 ) -> Recovery:
     after = [at_s for at_s in came if one.lifted_s <= at_s]
     # From the last output before the strike: that is when the user last saw something.
@@ -156,7 +164,17 @@ def _recovery(
         lag_peak=max((look.lag for look in looks), default=0),
         lag_band=band,
         lag_back_ms=back_ms,
+        under_load=back_ms is not None and one.struck_s + back_ms / 1000 <= load_s,
     )
+
+
+def _between(looks: Sequence[Look], from_s: float, to_s: float) -> list[Look]:
+    return [look for look in looks if from_s <= look.at_s <= to_s]
+
+
+def _over_s(looks: Sequence[Look], load_s: float, band: int) -> float:
+    """When nothing more was due and the rest had come: a straggler after that ends no outage."""
+    return next((look.at_s for look in looks if look.at_s >= load_s and look.lag <= band), math.inf)
 
 
 def _arrivals(looks: Sequence[Look]) -> list[float]:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bench.engine.protocol import EngineError
 from bench.fault.hold import Hold
 from bench.fault.leader import leader_away_from
 from bench.fault.routes import Routes
@@ -173,5 +174,5 @@ def _each(things: list[Any], method: str) -> None:
 
 def mend_quietly(strike: Strike) -> None:
     """After the run: an engine that has been stopped meanwhile needs no mending."""
-    with suppress(ServiceError, OSError, ValueError):
+    with suppress(EngineError, ServiceError, OSError, ValueError):
         strike.mend()

@@ -29,6 +29,8 @@ HEADINGS = (
 )
 _LEDGER = ("lost", "duplicates", "late", "wrong", "unexpected", "redelivered")
 _NOT_BACK = "not back"
+#: It came back when the producer had sent its last.
+_AFTER_LOAD = "(after load)"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def _row(cell: Json) -> FaultRow:
         return numbers.NOTHING if value is None else f"{value:,.1f} s"
 
     back = number(cell.get("lag_back_ms"))
+    later = "" if cell.get("under_load", True) else f" {_AFTER_LOAD}"
     return FaultRow(
         (
             text(cell.get("fault")),
@@ -65,7 +68,7 @@ def _row(cell: Json) -> FaultRow:
             ms("outage_ms"),
             ms("calm_silence_ms"),
             ms("first_output_ms"),
-            _NOT_BACK if back is None else numbers.milliseconds(back),
+            _NOT_BACK if back is None else numbers.milliseconds(back) + later,
             numbers.count(number(cell.get("lag_peak"))),
             numbers.count(number(cell.get("lag_band"))),
         )

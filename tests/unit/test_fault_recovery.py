@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -35,7 +36,7 @@ def steady(to_s: float, silences: list[tuple[float, float]], catch_up_s: float =
 def test_a_silence_of_three_seconds_is_measured() -> None:
     """If this fails, the table of outages is made of wrong figures."""
     looks = steady(30, [(10.0, 13.5)])
-    (one,) = recoveries(looks, [Struck(FAULT, 10.0, 13.0)], 2.0, RATE)
+    (one,) = recoveries(looks, [Struck(FAULT, 10.0, 13.0)], 2.0, 99.0, RATE)
     assert one.outage_ms == pytest.approx(3600, abs=150)
     assert one.calm_silence_ms == pytest.approx(100, abs=20)
     assert one.first_output_ms == pytest.approx(500, abs=110)
@@ -46,14 +47,14 @@ def test_a_silence_of_three_seconds_is_measured() -> None:
 
 def test_no_silence_is_no_outage() -> None:
     """If this fails, a fault that nobody felt is reported as an outage."""
-    (one,) = recoveries(steady(30, []), [Struck(FAULT, 10.0, 13.0)], 2.0, RATE)
+    (one,) = recoveries(steady(30, []), [Struck(FAULT, 10.0, 13.0)], 2.0, 99.0, RATE)
     assert one.outage_ms == pytest.approx(one.calm_silence_ms, abs=20)
     assert one.lag_back_ms == 0.0
 
 
 def test_a_run_that_stays_behind_has_not_recovered() -> None:
     """If this fails, a pipeline that never comes back passes."""
-    (one,) = recoveries(steady(20, [(10.0, 99.0)]), [Struck(FAULT, 10.0, 13.0)], 2.0, RATE)
+    (one,) = recoveries(steady(20, [(10.0, 99.0)]), [Struck(FAULT, 10.0, 13.0)], 2.0, 99.0, RATE)
     assert one.lag_back_ms is None
     assert one.first_output_ms is None
     assert one.outage_ms == pytest.approx(10_000, abs=200)
@@ -62,16 +63,35 @@ def test_a_run_that_stays_behind_has_not_recovered() -> None:
 def test_each_fault_has_its_own_figures() -> None:
     """If this fails, one bad cell colours the others of the same run."""
     looks = steady(40, [(10.0, 15.0), (30.0, 31.0)])
-    first, second = recoveries(looks, [Struck(FAULT, 10.0, 15.0), Struck(FAULT, 30.0, 31.0)], 2.0, RATE)
+    first, second = recoveries(looks, [Struck(FAULT, 10.0, 15.0), Struck(FAULT, 30.0, 31.0)], 2.0, 99.0, RATE)
     assert first.outage_ms == pytest.approx(5_100, abs=200)
     assert second.outage_ms == pytest.approx(1_100, abs=200)
     assert second.lag_peak < first.lag_peak
 
 
+def test_a_straggler_after_the_load_is_no_outage() -> None:
+    """If this fails, one redelivered row long after the end makes an outage out of a quiet pipeline."""
+    total = 15 * RATE
+    looks = [replace(look, lag=max(0, total - look.out_count - 1)) for look in steady(15.2, [(10.0, 11.0)])]
+    looks += [Look(16 + step / 10, 1, looks[-1].out_count) for step in range(90)]
+    looks.append(Look(26.0, 0, looks[-1].out_count + 1))
+    (one,) = recoveries(looks, [Struck(FAULT, 10.0, 11.0)], 2.0, 15.0, RATE)
+    assert one.outage_ms < 2_000
+
+
+def test_lag_that_comes_back_when_the_load_is_over_is_told_apart() -> None:
+    """If this fails, a pipeline that could not catch up under load looks as if it had."""
+    looks = steady(30, [(10.0, 14.0)])
+    (early,) = recoveries(looks, [Struck(FAULT, 10.0, 13.0)], 2.0, 29.0, RATE)
+    (late,) = recoveries(looks, [Struck(FAULT, 10.0, 13.0)], 2.0, 13.0, RATE)
+    assert early.under_load
+    assert not late.under_load
+
+
 def test_nothing_seen_is_nothing_claimed() -> None:
     """If this fails, a fault that did not happen, or was not looked at, has figures."""
-    assert recoveries([], [Struck(FAULT, 1.0, 2.0)], 0.0, RATE) == []
-    assert recoveries(steady(5, []), [], 0.0, RATE) == []
+    assert recoveries([], [Struck(FAULT, 1.0, 2.0)], 0.0, 99.0, RATE) == []
+    assert recoveries(steady(5, []), [], 0.0, 99.0, RATE) == []
 
 
 @relaxed
@@ -79,7 +99,7 @@ def test_nothing_seen_is_nothing_claimed() -> None:
 def test_the_outage_is_never_shorter_than_the_silence(at_s: float, length_s: float) -> None:
     """If this fails, some moment of a fault makes its outage look shorter than it was."""
     looks = steady(30, [(at_s, at_s + length_s)])
-    (one,) = recoveries(looks, [Struck(FAULT, at_s, at_s + length_s)], 1.0, RATE)
+    (one,) = recoveries(looks, [Struck(FAULT, at_s, at_s + length_s)], 1.0, 99.0, RATE)
     assert one.outage_ms >= length_s * 1000 - 1
     assert one.outage_ms <= length_s * 1000 + 300
 
