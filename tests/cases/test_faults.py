@@ -19,6 +19,7 @@ from bench.fault.spec import Fault
 from bench.fault.support import refusal
 from bench.infra.local_nats import LocalNats
 from bench.infra.service import running
+from bench.pipeline_a import PipelineA
 from bench.pipeline_c import PipelineC
 from bench.pipeline_e import BentoCase
 from bench.pipeline_table import PipelineD, PipelineF
@@ -32,6 +33,8 @@ WITHOUT_ENGINE = [cell for cell in MATRIX if not cell.needs_engine]
 WITH_ENGINE = [cell for cell in MATRIX if cell.needs_engine]
 #: Kills of the engine at random moments, each a run of its own.
 RANDOM_KILLS = 10
+#: Of a server with its streams in memory.
+KILL = Fault("nats", "kill", 3.0, 1.0)
 
 
 def pytest_generate_tests(metafunc):
@@ -93,6 +96,32 @@ def test_recovery(cell, settings, full_stack, request, run):
         assert outcome.account.lost == outcome.metrics["lost_expected"]
     else:
         assert outcome.account.expected == outcome.account.seen == outcome.case.load.total
+
+
+class DeafUntilRenewed(PipelineA):
+    """An observer that begins to read when the streams have been made anew: all before is then lost."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        observer = self.workers[0]
+        listen = observer._work
+
+        def listen_later(stop):
+            stop.wait(KILL.at_s + KILL.duration_s + 2.0)
+            listen(stop)
+
+        observer._work = listen_later
+
+
+def test_what_a_server_held_in_memory_is_lost_and_counted_exactly(settings, nats_stack, run):
+    """A loss that is expected would excuse any loss."""
+    case = case_a(replace(settings, storage="memory"))
+    outcome = run(case, nats_stack, builder=DeafUntilRenewed, faults=[KILL], listed=False, retries=0)
+    assert "exactly the acknowledged messages" in outcome.details["faults"]["expectation"]
+    assert outcome.account.lost == outcome.metrics["lost_expected"] > 0
+    assert outcome.metrics["lost_unexplained"] == 0
+    violated = [violation.metric for violation in outcome.report.violations]
+    assert violated == [], outcome.report
 
 
 def test_ten_kills_of_the_engine_at_random_times(request, settings, full_stack, run):
