@@ -18,6 +18,8 @@ from bench.schedule import ConstantRate
 #: grain.
 BAND_SHARE = 0.25
 BAND_GRAIN_S = 0.25
+#: Before the first fault: how the pipeline is when nothing is done to it.
+CALM_S = 5.0
 LOOK_EVERY_S = 0.02
 #: A look at the table is a query.
 LOOK_AT_TABLE_EVERY_S = 0.1
@@ -118,6 +120,7 @@ def recoveries(
     """One for each fault, each up to the next one or to the end of the record."""
     if not struck or not looks:
         return []
+    calm_from_s = max(calm_from_s, struck[0].struck_s - CALM_S)
     calm = [look for look in looks if calm_from_s <= look.at_s < struck[0].struck_s]
     highest = max((look.lag for look in calm), default=0)
     band = int(highest * (1 + BAND_SHARE) + BAND_GRAIN_S * rate_per_s)

@@ -13,10 +13,12 @@ from bench.infra.small_disk import may_mount
 
 #: From the first event to the first fault, and from one fault's end to the next or to the last event.
 CALM_S = 4.0
+#: A JVM's first windows come late; what is calm shows after them.
+ENGINE_CALM_S = 12.0
 RECOVERY_S = 6.0
 ENGINE_RECOVERY_S = 15.0
 #: A JVM that starts beside all the rest on two cores, and then works off what has come meanwhile.
-ENGINE_START_S = 45.0
+ENGINE_START_S = 75.0
 #: After the last fault the rest may come when the load is over: the record tells which it was.
 LAST_RECOVERY_S = 15.0
 #: Streams in memory do not come back: nothing more will come out, so a long wait would bring nothing.
@@ -115,7 +117,7 @@ def recovery_s(case: Case, fault: Fault) -> float:
 
 def placed(faults: Sequence[Fault], case: Case) -> list[Fault]:
     """The faults with a time each; those without one follow each other with room to recover."""
-    at_s = case.load.warmup_s + CALM_S
+    at_s = case.load.warmup_s + (CALM_S if case.windows is None else ENGINE_CALM_S)
     done: list[Fault] = []
     for fault in faults:
         whole = fault if fault.at_s is not None else replace(fault, at_s=at_s)
