@@ -3,7 +3,7 @@ PYTHON ?= python3
 PYTEST := .venv/bin/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bench bench-driver bench-spark lint types check clean
+.PHONY: help setup test bench bench-driver bench-spark faults fuzz lint types check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,12 @@ bench-driver: ## Measure the driver itself against nats bench (builds the nats C
 
 bench-spark: setup ## Measure Spark: over files, through JetStream, and what it sustains
 	@.venv/bin/python -m bench.sparkbench $(SPARK_ARGS)
+
+faults: setup ## Hurt every part of every case and measure its recovery: the whole matrix, under an hour
+	@$(PYTEST) -q --infra=local --profile=smoke -m faults --all-faults $(FAULT_ARGS)
+
+fuzz: setup ## Throw bytes at everything that parses them, for minutes (FUZZ_EXAMPLES=20000)
+	@JETLAG_FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(PYTEST) -q -m fuzz
 
 lint: ## Check the style (ruff)
 	@.venv/bin/ruff check --quiet .

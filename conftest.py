@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,6 +17,8 @@ from bench.driverbench.errors import TurnFailed
 from bench.engine.protocol import Engine, EngineError
 from bench.engine.registry import ENGINES, EngineOptions, not_run, of_case
 from bench.engine.spark import SparkSettings
+from bench.fault.spec import FORM, KINDS, TARGETS, Fault, FaultError
+from bench.fault.support import TARGETS_OF
 from bench.infra.errors import InfraError
 from bench.infra.provider import CHOICES, Provider, choose_provider
 from bench.infra.service import Service, TidbEndpoint, running
@@ -36,7 +39,7 @@ ENDING = pytest.StashKey[Ending]()
 SCREEN = pytest.StashKey[TextIO]()
 
 #: Errors that say all there is in their text; a traceback would bury it.
-SELF_EXPLAINING = (EngineError, InfraError, ReportsError, RunFailed, TurnFailed)
+SELF_EXPLAINING = (EngineError, FaultError, InfraError, ReportsError, RunFailed, TurnFailed)
 
 #: pytest looks for its ini file above every existing path among its words, so a bare one would mislead it.
 REPORTS_DIR_HELP = "where runs go; write it with '=': --reports-dir=DIR [%(default)s]"
@@ -49,6 +52,10 @@ BASELINE_HELP = (
 )
 RATES_HELP = "with --matrix: every case but B at each of these rates, e.g. 5000,20000,50000"
 SOURCE_FULL_HELP = "the source suite at 100,000 and 1,000,000 events, its efficiency gated, the whole sweep"
+FAULT_HELP = (
+    f"hurt every case that is run and measure its recovery, repeatable: {FORM}, e.g. engine:kill@12s/2s; "
+    f"targets {', '.join(TARGETS)}; kinds {', '.join(KINDS)}"
+)
 SEARCH_HELP = "look for the highest rate that a case sustains; it counts when a full run confirms it"
 
 
@@ -84,6 +91,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--matrix-rates", default=None, metavar="R,R,…", help=RATES_HELP)
     add("--baseline", default=None, metavar="DIR", help=BASELINE_HELP)
     add("--search", action="store_true", help=SEARCH_HELP)
+    add("--fault", action="append", default=[], metavar="F", help=FAULT_HELP)
+    add("--all-faults", action="store_true", help="the whole matrix of faults, not today's part of it")
     add("--transport-full", action="store_true", help="the transport suite over its whole cross product")
     add("--source-full", action="store_true", help=SOURCE_FULL_HELP)
     add("--duration", default=None, metavar="T", help="of the transport soak: 90s, 20m, 12h [by profile]")
@@ -100,6 +109,10 @@ def pytest_configure(config: pytest.Config) -> None:
         swept = check_rates(raw, config.getoption("--matrix-rates"), config.getoption("--matrix"))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
+    if raw.fault and config.getoption("--search"):
+        raise pytest.UsageError(
+            f"--fault {raw.fault[0]}: a search looks for a steady rate; leave out --search"
+        )
     if config.getoption("--infra") not in CHOICES:
         wanted = ", ".join(CHOICES)
         raise pytest.UsageError(f"--infra {config.getoption('--infra')}: choose one of {wanted}")
@@ -132,9 +145,18 @@ def _case_letter(node: pytest.Item) -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --profile=soak only the soak: a night's run must not begin with an hour of other cases."""
+    for item in items:
+        _refuse_faults(config.stash[SETTINGS].faults, _case_letter(item))
     if config.getoption("--profile") == "soak":
         config.hook.pytest_deselected(items=[item for item in items if not item.get_closest_marker("soak")])
         items[:] = [item for item in items if item.get_closest_marker("soak")]
+
+
+def _refuse_faults(faults: Sequence[Fault], case: str | None) -> None:
+    """Before anything starts: a case without the target could only be run without its fault."""
+    for fault in faults:
+        if case is not None and fault.target not in (targets := TARGETS_OF[case]):
+            raise pytest.UsageError(f"--fault {fault}: case {case} has {', '.join(targets)}")
 
 
 @pytest.fixture(scope="session")
@@ -159,6 +181,7 @@ def provider(pytestconfig: pytest.Config) -> Provider:
         nats_image=option("--nats-image"),
         tidb_image=option("--tidb-image"),
         allow_remote_target=option("--allow-remote-target"),
+        small_disk=pytestconfig.stash[SETTINGS].needs_small_disk,
         environ=os.environ,
         say=lambda line: print(f"jetlag: {line}", file=screen, flush=True),
     )
@@ -167,8 +190,12 @@ def provider(pytestconfig: pytest.Config) -> Provider:
 
 
 @pytest.fixture(scope="session")
-def nats_stack(provider: Provider) -> Iterator[Stack]:
-    """A running NATS; case A needs no more."""
+def nats_stack(provider: Provider, pytestconfig: pytest.Config) -> Iterator[Stack]:
+    """A running NATS; case A needs no more. A fault on a leader wants a cluster."""
+    if pytestconfig.stash[SETTINGS].needs_cluster:
+        with provider.nats_cluster() as cluster:
+            yield Stack(provider.name, next(iter(cluster.nodes.values())), cluster=cluster)
+        return
     with running(provider.nats()) as nats:
         yield Stack(provider.name, nats)
 
@@ -181,7 +208,7 @@ def tidb_service(provider: Provider) -> Iterator[Service[TidbEndpoint]]:
 
 @pytest.fixture(scope="session")
 def full_stack(nats_stack: Stack, tidb_service: Service[TidbEndpoint]) -> Stack:
-    return Stack(nats_stack.provider, nats_stack.nats, tidb_service)
+    return replace(nats_stack, tidb=tidb_service)
 
 
 def _engine_options(config: pytest.Config) -> EngineOptions:

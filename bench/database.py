@@ -30,6 +30,7 @@ def connect(endpoint: TidbEndpoint, timeout_s: float = 10.0) -> DatabaseConnecti
         write_timeout=timeout_s,
         # Timestamps are compared with epoch times: a session in local time would be hours off.
         init_command="SET time_zone = '+00:00'",
+        **endpoint.tls_options(),
     )
 
 

@@ -166,8 +166,8 @@ class EngineCase:
             window_clock=case.windows.clock,
             partitions=case.load.partitions,
             sink=sink,
-            nats=stack.nats.endpoint,
-            tidb=stack.database() if sink == "tidb" else None,
+            nats=stack.nats_for("engine"),
+            tidb=stack.tidb_for("engine") if sink == "tidb" else None,
             folder=folder,
         )
         try:

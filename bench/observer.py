@@ -15,6 +15,7 @@ from bench.clock import RunClock
 from bench.contract.event import decode_event
 from bench.latency import LatencyRecorder
 from bench.outage import OutageLog
+from bench.patient_reader import reopened
 from bench.phases import PhasedRecorder, Phases
 from bench.publish_frames import SEQ_LABEL, EventLayout
 from bench.schedule import Ints, Schedule
@@ -94,7 +95,7 @@ class EventObserver:
             reader.connection.close()
 
     def _open(self) -> PullReader:
-        return PullReader(self._connect("observer"), self._stream, self._consumer, self._fetch_batch)
+        return reopened(self._connect("observer"), self._stream, self._consumer, self._fetch_batch)
 
     # -- one batch -------------------------------------------------------------
 

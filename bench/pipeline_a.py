@@ -61,6 +61,11 @@ class PipelineA:
     def received(self) -> int:
         return self._observer.received
 
+    @property
+    def seen(self) -> int:
+        """Different events that have come out."""
+        return self._observer.ledger.seen
+
     def balance(self) -> Balance:
         observer = self._observer
         account = account_events(

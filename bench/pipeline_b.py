@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -46,9 +47,9 @@ class PipelineB:
         consumer = self.consumers(context.case)[0][0]
         self._offset_before_ms = clock_offset_ms(context.stack.database())
         self.producer = make_producer(context, mock_frames(context, inbox), inbox)
-        self._writer = Writer(
+        self.writer = Writer(
             context.stack.connect_nats,
-            context.stack.connect_database,
+            partial(context.stack.connect_database, "writer"),
             consumer.stream,
             consumer.name,
             context.clock,
@@ -58,19 +59,19 @@ class PipelineB:
         )
         self._validator = Validator(context.stack.connect_database, run_id=context.run_id, variant="mock")
         self.output: Output = TableOutput(
-            self._validator, {"window_end_to_committed": self._writer.commit_latency}
+            self._validator, {"window_end_to_committed": self.writer.commit_latency}
         )
         self.workers = [
             Worker("validator", self._validator.run),
-            Worker("writer", self._writer.run),
+            Worker("writer", self.writer.run),
             Worker("producer", self.producer.run, urgent=True),
         ]
 
     def drained(self) -> bool:
-        return self._writer.committed - self._writer.redelivered >= self.producer.acked
+        return self.writer.committed - self.writer.repeats >= self.producer.acked
 
     def received(self) -> int:
-        return self._writer.received
+        return self.writer.received
 
     def balance(self) -> Balance:
         context = self._context
@@ -85,10 +86,10 @@ class PipelineB:
             self.producer.acked_flags(),
             (intended_ns + context.clock.epoch_offset_ns) // 1_000_000,
             num_keys=context.case.load.num_keys,
-            hidden_duplicates=self._writer.hidden_duplicates(self.producer.sent),
-            malformed=self._writer.stray,
+            hidden_duplicates=self.writer.hidden_duplicates(self.producer.sent),
+            malformed=self.writer.stray,
             late_after_ms=context.case.late_after_s * 1000,
-            redelivered=self._writer.redelivered,
+            redelivered=self.writer.redelivered,
         )
         offset_ms = max(self._offset_before_ms, clock_offset_ms(context.stack.database()), key=abs)
         return Balance(
@@ -96,16 +97,16 @@ class PipelineB:
             self._measured(table, table.window_end_ms),
             {
                 "producer_ts_to_inserted": self._measured(table, table.producer_ts_ms),
-                "window_end_to_committed": self._writer.commit_latency.total,
+                "window_end_to_committed": self.writer.commit_latency.total,
             },
             {"clock_offset_ms": offset_ms, "clock_offset_ms_abs": abs(offset_ms)},
             {
                 "writer": {
-                    "received": self._writer.received,
-                    "redelivered": self._writer.redelivered,
-                    "committed": self._writer.committed,
-                    "rows_already_in_table": self._writer.db_had,
-                    "stray": self._writer.stray,
+                    "received": self.writer.received,
+                    "redelivered": self.writer.redelivered,
+                    "committed": self.writer.committed,
+                    "rows_already_in_table": self.writer.db_had,
+                    "stray": self.writer.stray,
                 },
                 "validator": {
                     "polls": self._validator.state.polls,
@@ -125,7 +126,7 @@ class PipelineB:
         return recorder.total
 
     def outages(self) -> list[Outage]:
-        return [*self.producer.outage_log.outages, *self._writer.outage_log.outages]
+        return [*self.producer.outage_log.outages, *self.writer.outage_log.outages]
 
     def processes(self) -> Mapping[str, Callable[[], list[int]]]:
         return {}

@@ -98,7 +98,8 @@ class BentoCase(EngineCase):
     def way_on(self, job: EngineJob, stack: Stack) -> Iterator[None]:
         results = durable("E", "results", self.engine.variant)
         try:
-            self.sink.deploy(SinkJob(job.run_id, self.engine.variant, results, job.nats, stack.database()))
+            nats, tidb = stack.nats_for("sink"), stack.tidb_for("sink")
+            self.sink.deploy(SinkJob(job.run_id, self.engine.variant, results, nats, tidb))
             self.sink.wait_ready(READY_TIMEOUT_S)
             yield
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from bench.case import Case
@@ -118,9 +119,9 @@ class PipelineD(TablePipeline):
     def __init__(self, context: RunContext, engine: Engine) -> None:
         super().__init__(context, engine)
         consumer = self.consumers_of(context.case)[0][0]
-        self._writer = Writer(
+        self.writer = Writer(
             context.stack.connect_nats,
-            context.stack.connect_database,
+            partial(context.stack.connect_database, "writer"),
             consumer.stream,
             consumer.name,
             context.clock,
@@ -128,16 +129,16 @@ class PipelineD(TablePipeline):
             run_id=context.run_id,
             variant=self.variant,
         )
-        further = {"window_end_to_committed": self._writer.commit_latency}
+        further = {"window_end_to_committed": self.writer.commit_latency}
         self.output = TableOutput(self.validator, further)
         self.workers = [
             self.validator_worker,
-            Worker("writer", self._writer.run),
+            Worker("writer", self.writer.run),
             *self.engine_workers,
         ]
 
     def balance(self) -> Balance:
-        writer = self._writer
+        writer = self.writer
         return self.balance_of_table(
             hidden_duplicates=writer.hidden_duplicates(writer.distinct),
             stray=writer.stray,
@@ -147,7 +148,7 @@ class PipelineD(TablePipeline):
         )
 
     def outages(self) -> list[Outage]:
-        return [*self.producer.outage_log.outages, *self._writer.outage_log.outages]
+        return [*self.producer.outage_log.outages, *self.writer.outage_log.outages]
 
 
 class PipelineF(TablePipeline):

@@ -16,6 +16,7 @@ import numpy as np
 from bench.clock import RunClock
 from bench.contract.heartbeat import Heartbeat, encode_heartbeat
 from bench.contract.names import HEARTBEAT_SUBJECT
+from bench.fault.hold import Crashed, Hold
 from bench.latency import LatencyRecorder
 from bench.outage import OutageLog
 from bench.publish_frames import PublishFrames, seq_range
@@ -115,6 +116,7 @@ class Producer:
         self.refused_count = 0
         self.heartbeats_acked = 0
         self.outage_log = OutageLog("producer", clock, schedule.start_ns)
+        self.hold = Hold()
 
     # -- what became of the messages -----------------------------------------
 
@@ -138,7 +140,10 @@ class Producer:
             self._connection = self._open()
             while self.settled < self.total and not stop.is_set():
                 try:
+                    self.hold.check(stop)
                     self._pump()
+                except Crashed as crash:
+                    self._begin_anew(crash, stop)
                 except ConnectionLost as error:
                     self._recover(error, stop)
                 if self._unanswered_rounds > 2:
@@ -301,6 +306,17 @@ class Producer:
         self._connection = self.outage_log.reopen(self._open, error, stop, RECONNECT_S)
         self._unanswered_rounds = 0
         self._must_republish = True
+
+    def _begin_anew(self, crash: Crashed, stop: threading.Event) -> None:
+        """As another process would that knows only what was acknowledged: the rest is published again."""
+        lost_ns = self._clock.now_ns()
+        self._live().close()
+        self._record_slip()
+        self._block_last = self.sent  # frames that were built ahead are gone
+        self.hold.wait(stop)
+        self._connection = self._open()
+        self._must_republish = True
+        self.outage_log.note(str(crash), lost_ns)
 
     # -- heartbeat -------------------------------------------------------------
 

@@ -32,6 +32,12 @@ class Progress:
         self._total_s = case.load.warmup_s + case.load.measure_s
         self._show(f"case {case.name} {phase}  {run_id}")
 
+    def say(self, line: str) -> None:
+        """A line that stays."""
+        if self._stream is not None:
+            self._stream.write(f"{_CLEAR if self._live else ''}jetlag: {line}\n")
+            self._stream.flush()
+
     def sample(self, sample: Sample) -> None:
         p99 = "-" if sample.p99_ms is None else f"{sample.p99_ms:.1f} ms"
         self._show(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from bench.contract.heartbeat import Heartbeat, decode_heartbeat
 from bench.contract.names import CTRL
+from bench.patient_reader import PatientReader
 from bench.wire.connection import Connection
 from bench.wire.errors import ConnectionLost
-from bench.wire.pull import PullReader
 
 
 class Pulse:
@@ -19,7 +19,7 @@ class Pulse:
         self._connect = connect
         self._consumer = consumer
         self._run_id = run_id
-        self._reader: PullReader | None = None
+        self._reader: PatientReader | None = None
         self.latest: Heartbeat | None = None
         self.beats = 0
 
@@ -38,7 +38,7 @@ class Pulse:
 
     def _hear(self, wait_s: float) -> None:
         if self._reader is None:
-            self._reader = PullReader(self._connect("pulse"), CTRL, self._consumer, batch=100, in_flight=1)
+            self._reader = PatientReader(self._connect("pulse"), CTRL, self._consumer, batch=100, in_flight=1)
         batch = self._reader.read(wait_s)
         for i in range(len(batch)):
             try:

@@ -16,6 +16,7 @@ from bench.contract.names import FLUSH_KEY
 from bench.contract.result import result_from_fields
 from bench.latency import LatencyRecorder
 from bench.outage import OutageLog
+from bench.patient_reader import reopened
 from bench.phases import PhasedRecorder, Phases
 from bench.result_table import ResultRow, TableContent
 from bench.stream_seqs import StreamSeqs
@@ -80,7 +81,7 @@ class ResultObserver:
             reader.connection.close()
 
     def _open(self) -> PullReader:
-        return PullReader(self._connect("observer"), self._stream, self._consumer, FETCH_BATCH)
+        return reopened(self._connect("observer"), self._stream, self._consumer, FETCH_BATCH)
 
     def rows(self) -> TableContent:
         return TableContent.of_rows(self._rows)

@@ -72,7 +72,7 @@ def run_case(
             case, run_id, stack.provider, stack.services(), settings or {}, builder.settings()
         )
         files.write_json("manifest.json", manifest)
-        pulse_consumer = _make_streams(case, stack, run_id, builder)
+        pulse_consumer = make_streams(case, stack, run_id, builder)
         with builder.prepared(case, run_id, stack, files.folder), _steady_interpreter():
             run = _Run(case, stack, run_id, clock, files, progress, builder, pulse_consumer)
             outcome = run.go(Interventions(interventions))
@@ -88,7 +88,7 @@ def run_case(
         progress.done()
 
 
-def _make_streams(case: Case, stack: Stack, run_id: str, builder: PipelineBuilder) -> str:
+def make_streams(case: Case, stack: Stack, run_id: str, builder: PipelineBuilder) -> str:
     """Empty streams and all consumers, before the schedule runs: they take as long as they take."""
     pulse_consumer = f"pulse_{run_id}"
     with StreamAdmin(stack.nats.endpoint) as admin:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +14,15 @@ import psutil
 from bench.attempts import attempt_id, run_until_measured
 from bench.case import Case
 from bench.cases import resized
+from bench.fault.faulted import FaultedRun, check_faults, faulted
+from bench.fault.spec import Fault
 from bench.intervention import Intervention
 from bench.outcome import Outcome
 from bench.pipeline import PipelineBuilder
 from bench.progress import Progress
 from bench.report.folder import read_run
 from bench.report.headline import cause
-from bench.run import run_case
+from bench.run import BUILDERS, run_case
 from bench.search import Length, Search
 from bench.session import Session
 from bench.settings import MAX_EVENTS, MAX_RATE, Settings, new_run_id
@@ -57,8 +60,13 @@ class Runner:
         reports_dir: Path | None = None,
         listed: bool = True,
         retries: int | None = None,
+        faults: Sequence[Fault] | None = None,
     ) -> Outcome:
-        """`listed`: it is in the closing table and the report; a spoiled run is not."""
+        """`listed`: it is in the closing table and the report; a spoiled run is not. `faults`: those of the
+        options, if it is listed and none are given here."""
+        planned = (self.settings.faults if listed else ()) if faults is None else faults
+        if planned:
+            check_faults(case, stack.provider, planned)
         name = (self.settings.run_id if listed else None) or new_run_id(case.name)
         folder = reports_dir or self.settings.reports_dir
         again = self.settings.retry_invalid if retries is None else retries
@@ -68,16 +76,20 @@ class Runner:
                 this = attempt_id(run_id, attempt)
                 if listed:
                     self.session.folders.append(folder / this)
-                return run_case(
-                    case,
-                    stack,
-                    run_id=this,
-                    reports_dir=folder,
-                    progress=self.progress,
-                    interventions=interventions,
-                    builder=builder,
-                    settings={"profile": self.settings.profile.name},
-                )
+                with self._hurt(case, stack, builder, planned, this) as way:
+                    return run_case(
+                        way.case,
+                        way.stack,
+                        run_id=this,
+                        reports_dir=folder,
+                        progress=self.progress,
+                        interventions=[*interventions, *way.interventions],
+                        builder=way.builder,
+                        settings={
+                            "profile": self.settings.profile.name,
+                            **({"faults": list(map(str, planned))} if planned else {}),
+                        },
+                    )
 
             return run_until_measured(once, again)
 
@@ -86,6 +98,18 @@ class Runner:
         if listed:
             self._note_figures(outcome)
         return outcome
+
+    def _hurt(
+        self,
+        case: Case,
+        stack: Stack,
+        builder: PipelineBuilder | None,
+        faults: Sequence[Fault],
+        run_id: str,
+    ) -> AbstractContextManager[FaultedRun]:
+        if not faults:
+            return nullcontext(FaultedRun(case, stack, builder or BUILDERS[case.letter], ()))
+        return faulted(case, stack, builder, faults, run_id, self.progress.say)
 
     def _searched(self, case: Case, name: str, run: Callable[[Case, str, bool], Outcome]) -> Outcome:
         steps = 0

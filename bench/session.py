@@ -14,6 +14,7 @@ from bench.folders import FolderError, run_folders
 from bench.history import HISTORY, append_history, read_history
 from bench.matrix import MatrixPlan
 from bench.report import NotRun, write_report
+from bench.report.fault_tables import fault_lines
 from bench.report.folder import read_run
 from bench.settings import new_run_id
 from bench.summary import summary_lines
@@ -44,13 +45,14 @@ def end(session: Session, not_run: Sequence[NotRun], baseline: Path | None, inte
     if not folders:
         return Ending()
     runs = [read_run(folder) for folder in folders]
-    lines = [*summary_lines(runs, missing), ""]
+    lines = [*summary_lines(runs, missing), *fault_lines(runs), ""]
     lines += [*session.found, ""] if session.found else []
     lines += [f"{run.name}: {folder}" for run, folder in zip(runs, folders, strict=True)]
     out_dir, history = session.reports_dir / new_run_id("report"), session.reports_dir / HISTORY
     try:
         if session.plan is not None:
-            append_history(history, runs)
+            # Figures of a run with a fault are the fault's: among the others they would be a change point.
+            append_history(history, [run for run in runs if not run.details.get("faults")])
         page = write_report(folders, missing, out_dir, trends_of(runs, read_history(history)))
         lines.append(f"report: {page}")
     except OSError as error:

@@ -14,6 +14,7 @@ from bench.contract.names import check_run_id
 from bench.contract.partition import MAX_PARTITIONS
 from bench.engine.protocol import WindowClock
 from bench.engine.registry import ENGINES
+from bench.fault.spec import Fault, FaultError, parse_fault
 from bench.profile import PROFILES, Profile
 from bench.runfiles import LATEST
 
@@ -59,6 +60,7 @@ class RawOptions:
     retry_invalid: str = "0"
     duration: str | None = None
     transport_full: bool = False
+    fault: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,15 @@ class Settings:
     #: Of the soak, in seconds; None where the profile decides.
     duration_s: int | None
     transport_full: bool
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def needs_cluster(self) -> bool:
+        return any(fault.target == "nats-leader" for fault in self.faults)
+
+    @property
+    def needs_small_disk(self) -> bool:
+        return any(fault.kind == "disk-full" for fault in self.faults)
 
     def clock_of(self, variant: str) -> WindowClock:
         return self.window_clock or ENGINES[variant].window_clocks[0]
@@ -139,7 +150,10 @@ def check_options(raw: RawOptions) -> Settings:
         retry_invalid=_whole("--retry-invalid", raw.retry_invalid, 0, 10),
         duration_s=None if raw.duration is None else _duration(raw.duration),
         transport_full=raw.transport_full,
+        faults=_faults(raw.fault),
     )
+    if settings.needs_cluster and settings.replicas != 3:
+        raise UsageError(f"--replicas {raw.replicas}: a fault on nats-leader wants a cluster: --replicas 3")
     _check_size(settings)
     return settings
 
@@ -200,6 +214,16 @@ def _duration(text: str) -> int:
     if not MIN_SOAK_S <= total <= MAX_SECONDS:
         raise UsageError(f"--duration {_shown(text)}: must be {MIN_SOAK_S} s to {MAX_SECONDS // 86400} days")
     return total
+
+
+def _faults(texts: Sequence[str]) -> tuple[Fault, ...]:
+    faults = []
+    for text in texts:
+        try:
+            faults.append(parse_fault(text))
+        except FaultError as error:
+            raise UsageError(f"--fault {_shown(text)}: {error}") from None
+    return tuple(faults)
 
 
 def _spark_conf(pairs: Sequence[str]) -> tuple[str, ...]:

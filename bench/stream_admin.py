@@ -16,6 +16,7 @@ from nats.js.api import (
     ConsumerConfig,
     ConsumerInfo,
     DeliverPolicy,
+    DiscardPolicy,
     StorageType,
     StreamConfig,
     StreamInfo,
@@ -109,6 +110,19 @@ class StreamAdmin:
                 metadata=OWNER_MARK,
             )
             self._run(self._js().add_stream(config))
+
+    def refuse_more(self, name: str) -> None:
+        """From now on the stream takes no message beyond those it has."""
+        info = self.stream(name)
+        assert info is not None
+        config = info.config
+        config.discard, config.max_msgs = DiscardPolicy.NEW, max(1, info.state.messages)
+        self._run(self._js().update_stream(config))
+
+    def step_down(self, name: str) -> None:
+        """Another server of the cluster shall lead the stream."""
+        assert self._client is not None
+        self._run(self._client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{name}", b"", timeout=5))
 
     def delete_stream(self, name: str) -> None:
         info = self.stream(name)

@@ -10,13 +10,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from pymysql.connections import Connection as DatabaseConnection
 
 from bench.clock import RunClock
+from bench.fault.hold import Crashed, Hold
 from bench.latency import LatencyRecorder
 from bench.outage import OutageLog
+from bench.patient_reader import reopened
 from bench.phases import Phases
 from bench.result_rows import ResultRows
 from bench.stream_seqs import StreamSeqs
@@ -24,7 +27,7 @@ from bench.upsert import Upserter, readable
 from bench.wire.batch import Batch
 from bench.wire.connection import Connection
 from bench.wire.errors import ConnectionLost
-from bench.wire.pull import PullReader
+from bench.wire.pull import PullReader, delivery_of
 
 RECONNECT_S = 60.0
 MIN_FETCH = 500
@@ -88,6 +91,15 @@ class Writer:
         self._excused = 0
         self.max_seq = 0
         self.outage_log = OutageLog("writer", clock, phases.start_ns)
+        self.hold = Hold()
+        #: Stream sequences of what was lost with a crash, until they come again.
+        self._forgotten: set[int] = set()
+        self._regained = 0
+
+    @property
+    def repeats(self) -> int:
+        """Deliveries of what had been written already, or will be by an earlier delivery."""
+        return self.redelivered - self._regained
 
     @property
     def stray(self) -> int:
@@ -105,7 +117,10 @@ class Writer:
         try:
             while not stop.is_set() or self._pending or self._under_way:
                 try:
+                    self.hold.check(stop)
                     self._step(reader, stop)
+                except Crashed as crash:
+                    reader = self._begin_anew(reader, crash, stop)
                 except ConnectionLost as error:
                     reader.connection.close()
                     reader = self.outage_log.reopen(self._open, error, stop, RECONNECT_S)
@@ -114,10 +129,27 @@ class Writer:
             for lane in self._lanes:
                 lane.close()
 
+    def _begin_anew(self, reader: PullReader, crash: Crashed, stop: threading.Event) -> PullReader:
+        """As another process would: without connections, rows, or acks to send."""
+        lost_ns = self._clock.now_ns()
+        # What waits for its ack only has been written: its next delivery is a repeat.
+        held = chain(self._pending, *self._under_way.values())
+        self._forgotten.update(delivery_of(reply)[1] for _, reply, _ in held)
+        self._pending, self._to_ack, self._under_way = [], [], {}
+        self._trouble, self._broken_too = None, set()
+        reader.connection.close()
+        for lane in self._lanes:
+            lane.close()
+        self.hold.wait(stop)
+        self._lanes = [Upserter(self._connect_database) for _ in range(self._settings.lanes)]
+        reader = self._open()
+        self.outage_log.note(str(crash), lost_ns)
+        return reader
+
     def _open(self) -> PullReader:
         # Two requests are open: what they bring at once should be made into rows while one batch is written.
         batch = max(MIN_FETCH, self._settings.batch_size_rows)
-        return PullReader(self._connect_nats("writer"), self._stream, self._consumer, batch)
+        return reopened(self._connect_nats("writer"), self._stream, self._consumer, batch)
 
     def _step(self, reader: PullReader, stop: threading.Event) -> None:
         self._begin_due(stop)
@@ -159,6 +191,9 @@ class Writer:
             fresh = self._received.first_time(stream_seq)
             if not fresh:
                 self.redelivered += 1
+                if stream_seq in self._forgotten:
+                    self._forgotten.remove(stream_seq)
+                    self._regained += 1
             if not text:
                 self._to_ack.append(reply)  # it will never become a row: do not have it sent again
                 continue

@@ -41,6 +41,7 @@ class Arguments:
     tidb_host: str = "127.0.0.1"
     tidb_port: int = 4000
     tidb_batch_rows: int = 500
+    tidb_tls: bool = False
 
 
 def _at_least(least: int) -> type[int]:
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tidb-host", default="127.0.0.1")
     add("--tidb-port", type=_at_least(1), default=4000)
     add("--tidb-batch-rows", type=_at_least(1), default=500)
+    add("--tidb-tls", action="store_true", help="speak TLS, and check the server's certificate")
     return parser
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ class TidbOptions:
     variant: str = "spark"
     batch_rows: int = 500
     retry_timeout_ms: int = 30_000
+    #: Speak TLS only, and only with a server whose certificate is good for this host.
+    tls: bool = False
 
 
 @dataclass
@@ -137,6 +140,7 @@ def _connection(options: TidbOptions) -> Connection[Any]:
             connect_timeout=5,
             read_timeout=30,
             write_timeout=30,
+            ssl=ssl.create_default_context() if options.tls else None,
         )
     return _connections[key]
 

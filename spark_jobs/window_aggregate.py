@@ -167,6 +167,7 @@ def tidb_options(arguments: Arguments) -> TidbOptions:
         os.environ.get("JETLAG_TIDB_PASSWORD", ""),
         arguments.variant,
         arguments.tidb_batch_rows,
+        tls=arguments.tidb_tls,
     )
 
 

@@ -35,4 +35,5 @@ def nats_url(endpoint: NatsEndpoint) -> str:
 def tidb_dsn(endpoint: TidbEndpoint) -> str:
     """In the Go driver's spelling; without interpolateParams every batch would be prepared first."""
     address = f"tcp({bracketed(endpoint.host)}:{endpoint.port})"
-    return f"{endpoint.user}:{endpoint.password}@{address}/{endpoint.database}?interpolateParams=true"
+    tls = "&tls=true" if endpoint.tls else ""
+    return f"{endpoint.user}:{endpoint.password}@{address}/{endpoint.database}?interpolateParams=true{tls}"

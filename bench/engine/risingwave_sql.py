@@ -61,5 +61,6 @@ def hex_digits(partition: int, partitions: int) -> str:
 
 def _tidb_sink(tidb: TidbEndpoint) -> str:
     credentials = f"user={quote(tidb.user, safe='')}&password={quote(tidb.password, safe='')}"
+    credentials += "&sslMode=VERIFY_IDENTITY" if tidb.tls else ""
     address = f"{bracketed(tidb.host)}:{tidb.port}/{tidb.database}"
     return sql("risingwave/sink_tidb", {"JDBC_URL": f"jdbc:mysql://{address}?{credentials}"})

@@ -98,6 +98,7 @@ class SparkEngine:
         if job.sink == "tidb":
             assert job.tidb is not None
             words += ["--tidb-host", job.tidb.host, "--tidb-port", str(job.tidb.port)]
+            words += ["--tidb-tls"] if job.tidb.tls else []
         return words
 
     def _environment(self, job: EngineJob, folder: Path) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote
 
 
@@ -43,6 +45,12 @@ class TidbEndpoint:
     user: str
     password: str = field(repr=False)
     database: str = "bench"
+    #: Speak TLS only, and only with a server whose certificate is good for this host.
+    tls: bool = False
+
+    def tls_options(self) -> dict[str, Any]:
+        """For PyMySQL, whose default takes TLS if offered and believes any certificate."""
+        return {"ssl": ssl.create_default_context()} if self.tls else {}
 
     @property
     def url(self) -> str:

@@ -10,6 +10,7 @@ from bench.infra.errors import InfraError
 
 NATS_VARIABLE = "JETLAG_NATS_URL"
 TIDB_VARIABLE = "JETLAG_TIDB_URL"
+TIDB_TLS_VARIABLE = "JETLAG_TIDB_TLS"
 ARROYO_VARIABLE = "JETLAG_ARROYO_URL"
 RISINGWAVE_VARIABLE = "JETLAG_RISINGWAVE_URL"
 
@@ -23,7 +24,10 @@ def nats_endpoint(url: str, *, allow_remote_target: bool) -> NatsEndpoint:
     return NatsEndpoint(host, port, *_credentials(NATS_VARIABLE, parts), None, parts.scheme == "tls")
 
 
-def tidb_endpoint(url: str, *, allow_remote_target: bool) -> TidbEndpoint:
+def tidb_endpoint(url: str, *, allow_remote_target: bool, tls: str = "") -> TidbEndpoint:
+    """`tls`: on, off, or left empty: on for another machine, whose network may listen."""
+    if tls not in ("", "on", "off"):
+        raise InfraError(f"{TIDB_TLS_VARIABLE} is on or off")
     parts = _split(TIDB_VARIABLE, url, ("mysql",), "mysql://user:password@host:4000/bench")
     database = unquote(parts.path.removeprefix("/"))
     # The name goes into statements as an identifier: letters, digits and _ cannot end its quotes.
@@ -33,7 +37,11 @@ def tidb_endpoint(url: str, *, allow_remote_target: bool) -> TidbEndpoint:
         )
     host = _host(TIDB_VARIABLE, parts, allow_remote_target)
     return TidbEndpoint(
-        host, _port(TIDB_VARIABLE, parts, 4000), *_credentials(TIDB_VARIABLE, parts), database
+        host,
+        _port(TIDB_VARIABLE, parts, 4000),
+        *_credentials(TIDB_VARIABLE, parts),
+        database,
+        tls=tls == "on" or (tls == "" and not is_loopback(host)),
     )
 
 

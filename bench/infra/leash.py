@@ -159,7 +159,8 @@ class Leash:
         if self._child is None or self._child.poll() is not None:
             return
         self._child.send_signal(signal.SIGTERM)
-        self._child.send_signal(signal.SIGCONT)  # a paused process would never see the SIGTERM
+        # A paused process would never see the SIGTERM, and its paused children would outlive it.
+        os.killpg(self._child.pid, signal.SIGCONT)
         deadline_s = time.monotonic() + self._grace_s
         while self._child.poll() is None and time.monotonic() < deadline_s:
             time.sleep(0.02)

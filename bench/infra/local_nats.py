@@ -6,8 +6,10 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from bench.infra import small_disk
 from bench.infra.binary import nats_server_binary
 from bench.infra.endpoint import NatsEndpoint
+from bench.infra.errors import ServiceError
 from bench.infra.local_service import LocalService
 from bench.infra.nats_config import ClusterSeat, NatsConfig
 from bench.infra.nats_probe import probe_nats
@@ -30,9 +32,15 @@ class LocalNats(LocalService):
     name = "nats"
 
     def __init__(
-        self, seat: ClusterSeat | None = None, password: str = "", sync_interval: str | None = None
+        self,
+        seat: ClusterSeat | None = None,
+        password: str = "",
+        sync_interval: str | None = None,
+        with_small_disk: bool = False,
     ) -> None:
+        """`with_small_disk`: its store is on a small disk of its own, which can be filled."""
         super().__init__()
+        self._small_disk = with_small_disk
         self._seat = seat
         self._sync_interval = sync_interval
         # The servers of a cluster share their users, so a client may turn to any of them.
@@ -52,11 +60,16 @@ class LocalNats(LocalService):
 
     def _configure(self, folder: Path) -> list[str]:
         port, monitor_port = self._ports
+        store = folder / "jetstream"
+        if self._small_disk and not store.is_mount():
+            store.mkdir(exist_ok=True)
+            small_disk.mount_small(store)
+            self._leash().on_end(small_disk.unmount_command(store))
         config = NatsConfig(
             LOOPBACK,
             port,
             monitor_port,
-            str(folder / "jetstream"),
+            str(store),
             USER,
             self._password,
             seat=self._seat,
@@ -70,6 +83,18 @@ class LocalNats(LocalService):
 
     def _secrets(self) -> list[str]:
         return [self._password, *([self._seat.password] if self._seat else [])]
+
+    def fill_disk(self) -> None:
+        small_disk.fill(self._disk())
+
+    def free_disk(self) -> bool:
+        """Whether there was anything to free."""
+        return small_disk.free(self._disk())
+
+    def _disk(self) -> Path:
+        if not self._small_disk:
+            raise ServiceError("this NATS has no small disk of its own: its store is not filled")
+        return self._leash().folder / "jetstream"
 
     def stored_bytes(self) -> int:
         """What JetStream's files of this server take on disk."""

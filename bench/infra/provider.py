@@ -9,7 +9,13 @@ from bench.infra.docker_engine import DockerEngine
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
 from bench.infra.errors import InfraError
 from bench.infra.external import ExternalNats, ExternalTidb
-from bench.infra.external_url import NATS_VARIABLE, TIDB_VARIABLE, nats_endpoint, tidb_endpoint
+from bench.infra.external_url import (
+    NATS_VARIABLE,
+    TIDB_TLS_VARIABLE,
+    TIDB_VARIABLE,
+    nats_endpoint,
+    tidb_endpoint,
+)
 from bench.infra.local_nats import LocalNats
 from bench.infra.local_tidb import LocalTidb
 from bench.infra.nats_cluster import NatsCluster, local_cluster
@@ -37,17 +43,21 @@ def choose_provider(
     nats_image: str | None = None,
     tidb_image: str | None = None,
     allow_remote_target: bool = False,
+    small_disk: bool = False,
     environ: Mapping[str, str],
     say: Say = lambda _line: None,
 ) -> Provider:
-    """`say` is told what takes long (an image being pulled); InfraError is one line and says what to do."""
+    """`say` is told what takes long (an image being pulled); InfraError is one line and says what to do.
+
+    `small_disk`: an embedded NATS gets a disk of its own, which can be filled.
+    """
     images = (
         nats_image or environ.get("JETLAG_NATS_IMAGE") or DEFAULT_NATS_IMAGE,
         tidb_image or environ.get("JETLAG_TIDB_IMAGE") or DEFAULT_TIDB_IMAGE,
     )
     match infra:
         case "local":
-            return _local("asked for with --infra=local")
+            return _local("asked for with --infra=local", small_disk)
         case "external":
             return _external(environ, allow_remote_target)
         case "containers":
@@ -58,13 +68,13 @@ def choose_provider(
         case "auto":
             problem = _containers_problem(images, environ, say)
             if problem is not None:
-                return _local(f"embedded services, because {problem}")
+                return _local(f"embedded services, because {problem}", small_disk)
             return _containers(images, "a Docker engine answers and has the images")
     raise InfraError(f"--infra={infra} is unknown: choose one of {', '.join(CHOICES)}")
 
 
-def _local(reason: str) -> Provider:
-    return Provider("local", reason, LocalNats, LocalTidb, local_cluster)
+def _local(reason: str, small_disk: bool = False) -> Provider:
+    return Provider("local", reason, lambda: LocalNats(with_small_disk=small_disk), LocalTidb, local_cluster)
 
 
 def _containers(images: tuple[str, str], reason: str) -> Provider:
@@ -105,7 +115,8 @@ def _external(environ: Mapping[str, str], allow_remote_target: bool) -> Provider
     if missing:
         raise InfraError(f"--infra=external needs {' and '.join(missing)} in the environment")
     nats = nats_endpoint(environ[NATS_VARIABLE], allow_remote_target=allow_remote_target)
-    tidb = tidb_endpoint(environ[TIDB_VARIABLE], allow_remote_target=allow_remote_target)
+    tls = environ.get(TIDB_TLS_VARIABLE, "")
+    tidb = tidb_endpoint(environ[TIDB_VARIABLE], allow_remote_target=allow_remote_target, tls=tls)
     reason = f"asked for with --infra=external ({nats.url}, {tidb.url})"
     return Provider("external", reason, lambda: ExternalNats(nats), lambda: ExternalTidb(tidb), _no_cluster)
 

@@ -27,6 +27,7 @@ def connect_tidb(endpoint: TidbEndpoint, timeout_s: float = TIMEOUT_S) -> Connec
         read_timeout=timeout_s,
         write_timeout=timeout_s,
         autocommit=True,
+        **endpoint.tls_options(),
     )
 
 

@@ -40,8 +40,22 @@ def headline(run: Run) -> str:
         return f"{run.name} {cause(run)}"
     if run.verdict is Verdict.FAIL:
         return f"{run.name} fails: {cause(run)}"
+    if run.details.get("faults"):
+        return f"{run.name} recovers: {_recovery(run)}"
     told = [_rates(run), _p99(run), _losses(run)]
     return f"{run.name} keeps up: {', '.join(part for part in told if part)}"
+
+
+def _recovery(run: Run) -> str:
+    """Of a run with faults: its rates and percentiles are those of the fault, not of the pipeline."""
+    outage, back = run.metrics.get("outage_ms_max"), run.metrics.get("lag_back_ms_max")
+    parts = [
+        f"{run.metrics.get('faults_done', 0):,.0f} faults",
+        f"outage up to {numbers.milliseconds(outage)}",
+        f"lag back after at most {numbers.milliseconds(back)}",
+        _losses(run),
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def cause(run: Run) -> str:

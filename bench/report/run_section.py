@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bench.report import numbers
 from bench.report.chart import Chart
 from bench.report.columns import emission_delay, trend
+from bench.report.fault_tables import faults_section
 from bench.report.markup import Html, joined, tag
 from bench.report.row import Row
 from bench.report.run import Run
@@ -32,6 +33,7 @@ def run_section(index: int, run: Run, row: Row, charts: Sequence[Chart], first_c
             [figure(chart, first_chart + offset, f"run-{index}") for offset, chart in enumerate(charts)],
             class_="charts",
         ),
+        faults_section(run),
         gates(run),
         hops(run),
         ledger(run),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.report.comma_separated import samples_csv, summary_csv
+from bench.report.fault_tables import fault_markdown
 from bench.report.folder import read_run
 from bench.report.markdown import summary_markdown
 from bench.report.not_run import NotRun
@@ -30,7 +31,7 @@ def write_report(
     missing = [row_not_run(row) for row in not_run]
     table = sorted([*rows, *missing], key=lambda row: row.case)
     out_dir.mkdir(parents=True, exist_ok=True)
-    write_whole(out_dir / "summary.md", summary_markdown(table))
+    write_whole(out_dir / "summary.md", summary_markdown(table) + fault_markdown(runs))
     write_whole(out_dir / "summary.csv", summary_csv(table))
     write_whole(out_dir / "samples.csv", samples_csv(runs))
     write_whole(out_dir / "summary.json", summary_json(runs, rows, missing, generated))

@@ -27,12 +27,9 @@ from bench.producer import Producer
 from bench.publish_frames import EventFrames, FrameShape
 from bench.schedule import ConstantRate
 from bench.stream_admin import MAX_ACK_PENDING
-from bench.transport.api import api_request
 from bench.transport.streams import TransportAdmin, admin_of, is_healthy
-from bench.wire.batch import Batch
 from bench.wire.connection import Connection, Server
-from bench.wire.errors import ConnectionLost, WireError
-from bench.wire.pull import PullReader
+from bench.wire.errors import ConnectionLost
 from bench.worker import Worker
 
 STREAM, SUBJECTS, CONSUMER = "TRANSPORT", "transport.>", "faults"
@@ -95,35 +92,6 @@ class FaultOutcome:
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "name": self.fault.name, "report": self.report.as_dict()}
-
-
-class _PatientReader(PullReader):
-    """While the consumer's leader is being elected nobody answers its requests: that passes."""
-
-    def read(self, timeout_s: float, linger_s: float = 0.0, linger_bytes: int = 256 * 1024) -> Batch:
-        try:
-            return super().read(timeout_s, linger_s, linger_bytes)
-        except ConnectionLost:
-            raise
-        except WireError as error:
-            if "failed: 503" in str(error):
-                raise ConnectionLost(str(error)) from None
-            raise
-
-
-class _PatientObserver(EventObserver):
-    """Comes back when its consumer has a leader again; a pull before that would be answered with 503."""
-
-    def _open(self) -> PullReader:
-        connection = self._connect("observer")
-        try:
-            info = api_request(connection, f"$JS.API.CONSUMER.INFO.{STREAM}.{CONSUMER}", {})
-            if not info.get("cluster", {}).get("leader"):
-                raise ConnectionLost(f"the consumer {CONSUMER} has no leader")
-            return _PatientReader(connection, STREAM, CONSUMER, self._fetch_batch)
-        except WireError as error:
-            connection.close()
-            raise ConnectionLost(str(error)) from None
 
 
 class _StallWatch:
@@ -217,7 +185,7 @@ class _FaultRun:
             stream=STREAM,
             heartbeats=False,
         )
-        self._observer = _PatientObserver(
+        self._observer = EventObserver(
             self._connect,
             STREAM,
             CONSUMER,

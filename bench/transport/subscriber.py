@@ -10,10 +10,10 @@ from typing import Any
 
 from bench.infra.waiting import wait_until
 from bench.latency import LatencyRecorder
-from bench.transport.api import api_request, api_status
 from bench.transport.cell import Consumers
 from bench.transport.frames import read_heads
 from bench.transport.order_ledger import OrderLedger
+from bench.wire.api import api_request, api_status
 from bench.wire.batch import Batch
 from bench.wire.connection import Connection
 from bench.wire.pull import PullReader

@@ -5,18 +5,21 @@ from __future__ import annotations
 import datetime
 import ipaddress
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pymysql
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from bench.database import connect
 from bench.infra.binary import nats_server_binary
 from bench.infra.endpoint import NatsEndpoint
 from bench.infra.errors import ServiceError
-from bench.infra.external import ExternalNats
+from bench.infra.external import ExternalNats, ExternalTidb
 from bench.infra.leashed import Leashed
 from bench.infra.local_nats import LocalNats
 from bench.infra.local_tidb import LocalTidb
@@ -106,3 +109,33 @@ def test_tls_is_spoken_and_checked(tls_server: tuple[int, Path], monkeypatch: py
         service.wait_ready(5)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     service.wait_ready(5)
+
+
+class TlsTidb(LocalTidb):
+    """With a certificate of its own making."""
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        super().__init__()
+        self._files = f'\n[security]\nssl-cert = "{certificate}"\nssl-key = "{key}"\n'
+
+    def _configure(self, folder: Path) -> list[str]:
+        command = super()._configure(folder)
+        with Path(command[-1]).open("a") as config:
+            config.write(self._files)
+        return command
+
+
+def test_tidb_s_certificate_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The password for a database on another machine would go to whoever answers there."""
+    certificate, key = self_signed(tmp_path)
+    with running(TlsTidb(certificate, key)) as tidb:
+        endpoint = replace(tidb.endpoint, tls=True)
+        with pytest.raises(ServiceError, match=r"(?i)certificate"):
+            ExternalTidb(endpoint).wait_ready(5)
+        with pytest.raises(pymysql.err.OperationalError, match=r"(?i)certificate"):
+            connect(endpoint)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        ExternalTidb(endpoint).wait_ready(5)
+        with connect(endpoint).cursor() as cursor:
+            cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+            assert cursor.fetchone()[1] != ""

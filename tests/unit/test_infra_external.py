@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
 
+from bench.bento.config import tidb_dsn
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
 from bench.infra.errors import InfraError, ServiceError
 from bench.infra.external import ExternalNats, ExternalTidb
@@ -91,3 +94,31 @@ def test_external_services_are_not_harmed(fault: str) -> None:
     with pytest.raises(ServiceError, match="external"):
         getattr(service, fault)()
     assert service.pids() == []
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "wanted"),
+    [
+        ("127.0.0.1", "", False),
+        ("127.0.0.1", "on", True),
+        ("db.example", "", True),
+        ("db.example", "off", False),
+        ("db.example", "on", True),
+    ],
+)
+def test_a_database_elsewhere_is_spoken_to_in_tls(host: str, tls: str, wanted: bool) -> None:
+    """A password would cross a network in clear without anybody having asked for that."""
+    endpoint = tidb_endpoint(f"mysql://u:{SECRET}@{host}:4000/bench", allow_remote_target=True, tls=tls)
+    assert endpoint.tls is wanted
+    context = endpoint.tls_options().get("ssl")
+    assert (context is not None) is wanted
+    if context is not None:
+        assert context.check_hostname
+        assert context.verify_mode is ssl.CERT_REQUIRED
+    assert ("tls=true" in tidb_dsn(endpoint)) is wanted
+
+
+def test_an_unknown_word_for_tls_is_refused() -> None:
+    """A typing error would turn the check off."""
+    with pytest.raises(InfraError, match="JETLAG_TIDB_TLS is on or off"):
+        tidb_endpoint("mysql://u@127.0.0.1:4000/bench", allow_remote_target=False, tls="of")

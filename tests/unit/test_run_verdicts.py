@@ -129,7 +129,7 @@ def complete_b(case: Case, monkeypatch: pytest.MonkeyPatch, offset_ms: float = 0
         phases=phases_of(case),
     )
     pipeline._offset_before_ms = -0.25
-    pipeline._writer = SimpleNamespace(  # type: ignore[assignment]
+    pipeline.writer = SimpleNamespace(  # type: ignore[assignment]
         hidden_duplicates=lambda _published: 0,
         commit_latency=LatencyRecorder(),
         outage_log=SimpleNamespace(outages=[]),

@@ -326,7 +326,7 @@ def beat(seq: int, run_id: str = RUN) -> bytes:
 
 def listening(monkeypatch: pytest.MonkeyPatch, *said) -> tuple[pulse_module.Pulse, Wire]:
     wire = Wire(*said)
-    monkeypatch.setattr(pulse_module, "PullReader", wire.reader)
+    monkeypatch.setattr(pulse_module, "PatientReader", wire.reader)
     return pulse_module.Pulse(wire.connect, "pulse", RUN), wire  # type: ignore[arg-type]
 
 

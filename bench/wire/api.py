@@ -14,9 +14,11 @@ TIMEOUT_S = 3.0
 ATTEMPTS = 5
 
 
-def api_request(connection: Connection, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+def api_request(
+    connection: Connection, subject: str, body: dict[str, Any], attempts: int = ATTEMPTS
+) -> dict[str, Any]:
     """The answer; WireError with JetStream's own words if it refuses. Nothing else may come meanwhile."""
-    headers, payload = _ask(connection, subject, body)
+    headers, payload = _ask(connection, subject, body, attempts)
     answer = json.loads(payload or b"{}")
     assert isinstance(answer, dict)
     if "error" in answer or headers:
@@ -30,14 +32,16 @@ def api_status(connection: Connection, subject: str, body: dict[str, Any]) -> by
     return _ask(connection, subject, body)[0]
 
 
-def _ask(connection: Connection, subject: str, body: dict[str, Any]) -> tuple[bytes, bytes]:
+def _ask(
+    connection: Connection, subject: str, body: dict[str, Any], attempts: int = ATTEMPTS
+) -> tuple[bytes, bytes]:
     """(headers, payload) of the answer; asked again when none comes.
 
     In a cluster the answer may overtake the news that somebody waits for it, and is dropped then. So requests
     must be ones that can be made twice: a consumer has a name.
     """
     data = json.dumps(body).encode()
-    for _ in range(ATTEMPTS):
+    for _ in range(attempts):
         # A subscription number of its own: an answer "503" does not count towards UNSUB's limit, so the old
         # one may still be there, and a server ignores a second SUB with the same number.
         sid = secrets.token_hex(8)
@@ -50,4 +54,4 @@ def _ask(connection: Connection, subject: str, body: dict[str, Any]) -> tuple[by
             batch = connection.take()
             if len(batch):
                 return batch.headers(0), batch.payload(0)
-    raise ConnectionLost(f"JetStream did not answer {subject}, asked {ATTEMPTS} times")
+    raise ConnectionLost(f"JetStream did not answer {subject}, asked {attempts} times")
