@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import psutil
@@ -59,8 +60,13 @@ class CpuMeter:
 
     def jvm_s(self) -> float:
         """Without the workers that the JVM has started."""
-        jvms = [child for child in self._ours.children(recursive=True) if child.name() == "java"]
-        return sum(float(times.user + times.system) for times in (jvm.cpu_times() for jvm in jvms))
+        total_s = 0.0
+        for child in self._ours.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # a worker that has just ended
+                if child.name() == "java":
+                    times = child.cpu_times()
+                    total_s += float(times.user + times.system)
+        return total_s
 
     def server_s(self) -> float:
         return sum(_cpu_s(process) for process in self._others)

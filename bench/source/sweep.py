@@ -51,7 +51,7 @@ def default_cell(partitions: int) -> Cell:
 
 def all_cells() -> list[Cell]:
     swept = [Cell(*one) for one in product(FETCH_BATCHES, LINGERS_MS, PARTITIONS)]
-    return [*swept, *(cell for cell in map(default_cell, PARTITIONS) if cell not in swept)]
+    return [*(cell for cell in map(default_cell, PARTITIONS) if cell not in swept), *swept]
 
 
 def few_cells(tasks: int) -> list[Cell]:
