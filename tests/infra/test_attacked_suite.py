@@ -16,11 +16,13 @@ import pytest
 
 from bench import exit_codes
 from bench.fault.matrix import todays
+from bench.profile import PROFILES
 
 pytestmark = pytest.mark.infra
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
+MEASURE_S = PROFILES["smoke"].measure_s
 
 
 def suite(reports: Path, *words: str) -> subprocess.Popen[str]:
@@ -47,6 +49,10 @@ def content(reports: Path, name: str) -> str:
     return "".join(path.read_text(errors="replace") for path in reports.glob(f"B-*/{name}"))
 
 
+def measured_s(reports: Path) -> int:
+    return content(reports, "metrics.jsonl").count('"phase":"measure"')
+
+
 def has_services(process: subprocess.Popen[str]) -> bool:
     return any("nats-server" in " ".join(child.cmdline()) for child in _children(process.pid))
 
@@ -63,8 +69,9 @@ PHASES: dict[str, Callable[[Path, subprocess.Popen[str]], bool]] = {
     "services start": lambda _reports, process: has_services(process),
     "set-up": lambda reports, _process: any(reports.glob("B-*/manifest.json")),
     "warm-up": lambda reports, _process: "START" in content(reports, "run.log"),
-    "measure": lambda reports, _process: '"phase":"measure"' in content(reports, "metrics.jsonl"),
-    "drain": lambda reports, _process: '"phase":"drain"' in content(reports, "metrics.jsonl"),
+    "measure": lambda reports, _process: measured_s(reports) > 0,
+    # After the last measured second; it may be over before it has a sample of its own.
+    "drain": lambda reports, _process: measured_s(reports) >= MEASURE_S,
     "report": lambda reports, _process: any(reports.glob("B-*/result.json")),
 }
 
