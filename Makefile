@@ -24,7 +24,7 @@ bench-driver: ## Measure the driver itself against nats bench (builds the nats C
 bench-spark: setup ## Measure Spark: over files, through JetStream, and what it sustains
 	@.venv/bin/python -m bench.sparkbench $(SPARK_ARGS)
 
-faults: setup ## Hurt every part of every case and measure its recovery: the whole matrix, under an hour
+faults: setup ## Hurt every part of every case and measure its recovery: the whole matrix, an hour
 	@$(PYTEST) -q --infra=local --profile=smoke -m faults --all-faults $(FAULT_ARGS)
 
 fuzz: setup ## Throw bytes at everything that parses them, for minutes (FUZZ_EXAMPLES=20000)

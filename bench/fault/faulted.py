@@ -72,8 +72,6 @@ def faulted(
     try:
         yield FaultedRun(hurt_case, routes.stack, wrapped, tuple(_interventions(strikes, book)))
     finally:
-        for _, strike in strikes:
-            mend_quietly(strike)
         routes.close()
 
 

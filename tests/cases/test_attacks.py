@@ -86,8 +86,8 @@ def test_no_secret_is_in_a_hurt_run_s_files_errors_and_process_list(settings, fu
         for process in psutil.Process().children(recursive=True):
             command_lines.append(" ".join(process.cmdline()))
 
-    # Cut off, the drivers' errors and the outages have texts of every kind.
-    faults = [Fault("nats", "cut", None, 0.5), Fault("tidb", "kill", None, 0.5)]
+    # The drivers' errors and the outages then have texts of their own.
+    faults = [Fault("tidb", "kill", 4.0, 0.5)]
     outcome = attacked(case_b(settings), full_stack, Intervention(3.0, look), faults=faults)
     assert outcome.outages, "nothing was said, so nothing could have been said wrongly"
     assert len(command_lines) >= 4

@@ -1,6 +1,7 @@
 """The matrix of faults: every target of every case killed, paused, cut off and slowed down, and measured.
 
-`make faults` runs all; an ordinary run of the tests today's part: a run with an engine takes a minute.
+`make faults` runs all; an ordinary run of the tests one cell without an engine, another every day. (Faults on
+engines are in test_engine_recovery.py and test_bento.py every time.)
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ pytestmark = pytest.mark.faults
 #: What Bento had in its hands when it died comes again after this; its default is 30 s.
 ACK_WAIT_S = 5
 WITHOUT_ENGINE = [cell for cell in MATRIX if not cell.needs_engine]
-WITH_ENGINE = [cell for cell in MATRIX if cell.needs_engine]
 #: Kills of the engine at random moments, each a run of its own.
 RANDOM_KILLS = 10
 #: Of a server with its streams in memory.
@@ -42,7 +42,7 @@ def pytest_generate_tests(metafunc):
     if "cell" not in metafunc.fixturenames:
         return
     everything = metafunc.config.getoption("--all-faults")
-    cells = MATRIX if everything else [*todays(singly(WITHOUT_ENGINE), 1), *todays(singly(WITH_ENGINE), 1)]
+    cells = MATRIX if everything else todays(singly(WITHOUT_ENGINE), 1)
     metafunc.parametrize("cell", cells, ids=[cell.name for cell in cells])
 
 
