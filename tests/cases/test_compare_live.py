@@ -28,13 +28,15 @@ def limited_to(rate_per_s: float) -> type[PipelineA]:
         def __init__(self, context):
             super().__init__(context)
             take, observer = self._observer._take, self._observer
-            began = time.monotonic()
+            began: list[float] = []  # with the first event: what set-up takes is no credit
 
             def take_slowly(batch):
-                take(batch)
-                ahead_s = observer.max_seq / rate_per_s - (time.monotonic() - began)
+                # Before, not after: a pause lets more gather, and the next batch would overdraw by that much.
+                began.append(time.monotonic())
+                ahead_s = (observer.max_seq + len(batch)) / rate_per_s - (time.monotonic() - began[0])
                 if ahead_s > 0:
                     self.workers[0].stop.wait(ahead_s)
+                take(batch)
 
             observer._take = take_slowly
 

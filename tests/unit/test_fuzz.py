@@ -71,9 +71,9 @@ whole_frames = st.builds(
     st.sampled_from([b'{"stream":"S","seq":1}', b'{"error":{"code":503}}', b'{"error":7}', b"[]", b"{"])
     | st.binary(max_size=40),
 )
-wire_bytes = st.lists(
-    whole_frames | st.sampled_from(_WIRE_WORDS) | st.binary(max_size=24), max_size=30
-).map(b"".join)
+wire_bytes = st.lists(whole_frames | st.sampled_from(_WIRE_WORDS) | st.binary(max_size=24), max_size=30).map(
+    b"".join
+)
 
 _SCHEMES = "(nats|tls|mysql)"
 
@@ -225,9 +225,7 @@ def histogram_payload(values: list[int]) -> bytes:
 
 
 @fuzz
-@given(
-    st.lists(st.integers(0, 10**7), min_size=1, max_size=5), st.integers(0, 400), st.binary(max_size=12)
-)
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=5), st.integers(0, 400), st.binary(max_size=12))
 def test_a_damaged_histogram_log_is_read_as_far_as_it_goes(tmp_path_factory, values, at, junk) -> None:
     """If this fails, a log that was cut off by a kill has no report."""
     good = histogram_payload(values)
