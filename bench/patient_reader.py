@@ -9,7 +9,7 @@ from __future__ import annotations
 from bench.wire.api import api_request
 from bench.wire.batch import Batch
 from bench.wire.connection import Connection
-from bench.wire.errors import ConnectionLost, WireError
+from bench.wire.errors import ConnectionLost, Unserved, WireError
 from bench.wire.pull import PullReader
 
 
@@ -17,12 +17,8 @@ class PatientReader(PullReader):
     def read(self, timeout_s: float, linger_s: float = 0.0, linger_bytes: int = 256 * 1024) -> Batch:
         try:
             return super().read(timeout_s, linger_s, linger_bytes)
-        except ConnectionLost:
-            raise
-        except WireError as error:
-            if "failed: 503" in str(error):
-                raise ConnectionLost(str(error)) from None
-            raise
+        except Unserved as error:
+            raise ConnectionLost(str(error)) from None
 
 
 def reopened(connection: Connection, stream: str, consumer: str, batch: int) -> PatientReader:

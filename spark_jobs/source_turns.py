@@ -22,16 +22,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from bench.contract.names import FLUSH_KEY
-from spark_jobs.arguments import Arguments, parse_arguments
-from spark_jobs.failure import one_line
+from spark_jobs.arguments import Arguments
+from spark_jobs.failure import ended, one_line
 from spark_jobs.jetstream.timings import Timings, read_timings
 from spark_jobs.session import build_session
-from spark_jobs.throughput import CpuMeter, read_files
+from spark_jobs.throughput import PREFIX, CpuMeter, read_files, turn_arguments
 from spark_jobs.window_aggregate import aggregate, read_events
 
-PREFIX = "TURN "
-MODES = ("files", "jetstream")
-PIPELINES = ("filter", "aggregate")
 #: Half of the events; bench.source.truth has the closed form.
 KEEP = "value % 2 = 0"
 _POLL_S = 0.02
@@ -92,8 +89,8 @@ def pipeline(events: DataFrame, order: Order, job: Arguments) -> DataFrame:
     )
 
 
-def play(spark: SparkSession, order: Order, access: list[str], meter: CpuMeter) -> Told:
-    job = _job_arguments(order, access)
+def play(spark: SparkSession, order: Order, servers: str, meter: CpuMeter) -> Told:
+    job = turn_arguments(servers, order.stream, order.run_id, order.window_ms, order.batch_rows)
     with (
         tempfile.TemporaryDirectory(prefix="jetlag-turn-") as checkpoint,
         tempfile.TemporaryDirectory(prefix="jetlag-timings-") as timings,
@@ -148,13 +145,6 @@ def _totals(observed: Iterator[dict[str, int | None]]) -> dict[str, int]:
     return {name: _JOIN.get(name, sum)(values) for name, values in joined.items()}
 
 
-def _job_arguments(order: Order, access: list[str]) -> Arguments:
-    words = [*access, "--stream", order.stream, "--run-id", order.run_id]
-    words += ["--checkpoint", "a folder per turn", "--window-clock", "event"]
-    words += ["--window-ms", str(order.window_ms), "--max-offsets-per-trigger", str(order.batch_rows)]
-    return parse_arguments(words)
-
-
 def orders(path: Path) -> Iterator[Order]:
     """As they are appended, until the order to end."""
     read = 0
@@ -188,7 +178,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         for order in orders(options.orders):
             try:
-                told = play(spark, order, ["--servers", options.servers], meter)
+                told = play(spark, order, options.servers, meter)
             except Exception as error:
                 told = Told(error=one_line(error))
             print(PREFIX + json.dumps(asdict(told)), flush=True)
@@ -198,12 +188,7 @@ def run(options: argparse.Namespace) -> None:
 
 def main(argv: list[str]) -> int:
     options = _parse(argv)
-    try:
-        run(options)
-    except Exception as error:
-        print(f"source_turns: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    return 0
+    return ended("source_turns", lambda: run(options))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql.types import StructType, TimestampType
 
 from spark_jobs.arguments import Arguments, parse_arguments
-from spark_jobs.failure import one_line
+from spark_jobs.failure import ended
 from spark_jobs.session import build_session
 from spark_jobs.window_aggregate import EVENT_SCHEMA, aggregate, read_events
 
@@ -126,17 +126,21 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     return options
 
 
-def _job_arguments(options: argparse.Namespace) -> Arguments:
-    words = ["--servers", options.servers, "--stream", options.stream, "--run-id", options.run_id]
+def turn_arguments(servers: str, stream: str, run_id: str, window_ms: int, batch_rows: int) -> Arguments:
+    """Of the job whose query a turn plays."""
+    words = ["--servers", servers, "--stream", stream, "--run-id", run_id]
     words += ["--checkpoint", "a folder per turn", "--window-clock", "event"]
-    words += ["--window-ms", str(options.window_ms), "--max-offsets-per-trigger", str(options.batch_rows)]
+    words += ["--window-ms", str(window_ms), "--max-offsets-per-trigger", str(batch_rows)]
     return parse_arguments(words)
 
 
 def run(options: argparse.Namespace) -> None:
     conf = dict(pair.split("=", 1) for pair in options.conf)
     spark = build_session("throughput", options.master, conf)
-    job, meter = _job_arguments(options), CpuMeter(options.server_pid)
+    meter = CpuMeter(options.server_pid)
+    job = turn_arguments(
+        options.servers, options.stream, options.run_id, options.window_ms, options.batch_rows
+    )
     try:
         for mode in options.turns:
             if mode == "files":
@@ -150,12 +154,7 @@ def run(options: argparse.Namespace) -> None:
 
 def main(argv: list[str]) -> int:
     options = _parse(argv)
-    try:
-        run(options)
-    except Exception as error:
-        print(f"throughput: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    return 0
+    return ended("throughput", lambda: run(options))
 
 
 if __name__ == "__main__":

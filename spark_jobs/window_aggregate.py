@@ -27,7 +27,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from bench.contract.names import durable
 from bench.contract.result import FIELDS
 from spark_jobs.arguments import Arguments, parse_arguments
-from spark_jobs.failure import one_line
+from spark_jobs.failure import ended
 from spark_jobs.inline_sink import into_jetstream, into_nothing, into_tidb
 from spark_jobs.jetstream.options import parse_sink
 from spark_jobs.progress import ProgressFile
@@ -211,11 +211,7 @@ def run(arguments: Arguments) -> int:
 
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
-    try:
-        return run(arguments)
-    except Exception as error:
-        print(f"window_aggregate: error: {one_line(error)}", file=sys.stderr)
-        return 1
+    return ended("window_aggregate", lambda: run(arguments))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
-from bench.infra.endpoint import secrets_of
+from bench.infra.endpoint import NatsEndpoint, secrets_of
 from bench.infra.errors import ServiceError
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
@@ -41,6 +41,16 @@ def spark_folders(folder: Path) -> dict[str, str]:
         "TMPDIR": str(folder),
         "SPARK_LOCAL_DIRS": str(folder),
         "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}",
+    }
+
+
+def spark_environment(nats: NatsEndpoint, folder: Path) -> dict[str, str]:
+    """What every job of spark_jobs needs that is started here; secrets are not on its command line."""
+    return {
+        "PYTHONPATH": str(ROOT),
+        "JETLAG_NATS_USER": nats.user,
+        "JETLAG_NATS_PASSWORD": nats.password,
+        **spark_folders(folder),
     }
 
 
@@ -102,12 +112,7 @@ class SparkEngine:
         return words
 
     def _environment(self, job: EngineJob, folder: Path) -> dict[str, str]:
-        environment = {
-            "PYTHONPATH": str(ROOT),
-            "JETLAG_NATS_USER": job.nats.user,
-            "JETLAG_NATS_PASSWORD": job.nats.password,
-            **spark_folders(folder),
-        }
+        environment = spark_environment(job.nats, folder)
         if job.tidb is not None:
             environment["JETLAG_TIDB_USER"] = job.tidb.user
             environment["JETLAG_TIDB_PASSWORD"] = job.tidb.password

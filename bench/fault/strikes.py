@@ -135,9 +135,7 @@ class Victims:
                     node.restart()
                     node.wait_ready()
 
-        return Strike(
-            lambda: led_by[0].kill() if fault.kind == "kill" else led_by[0].pause(), mend, prepare
-        )
+        return Strike(lambda: led_by[0].kill() if fault.kind == "kill" else led_by[0].pause(), mend, prepare)
 
     def _on_driver(self, fault: Fault) -> Strike:
         def hold() -> Hold:

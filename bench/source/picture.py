@@ -135,9 +135,7 @@ def collapse_bars(points: Sequence[Point]) -> list[Bar]:
         return [(point.cell.name, point.events_per_s) for point in points]
     by_cell = {point.cell: point.events_per_s for point in points}
     partitions = best.cell.partitions
-    alone = [
-        rate for cell, rate in by_cell.items() if (cell.fetch_batch, cell.partitions) == (1, partitions)
-    ]
+    alone = [rate for cell, rate in by_cell.items() if (cell.fetch_batch, cell.partitions) == (1, partitions)]
     named = [("one event at a time", max(alone))] if alone else []
     cure = by_cell.get(Cell(256, 5, partitions))
     if cure is not None:
@@ -158,9 +156,7 @@ def _short(rate: float) -> str:
 def _colour(share: float) -> str:
     place = min(max(share, 0.0), 1.0) * (len(_STOPS) - 1)
     low = min(int(place), len(_STOPS) - 2)
-    mixed = (
-        round(a + (b - a) * (place - low)) for a, b in zip(_STOPS[low], _STOPS[low + 1], strict=True)
-    )
+    mixed = (round(a + (b - a) * (place - low)) for a, b in zip(_STOPS[low], _STOPS[low + 1], strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 

@@ -8,20 +8,20 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from bench.driverbench.broker import STREAM
 from bench.driverbench.errors import TurnFailed
 from bench.driverbench.ours import RUN_ID
-from bench.engine.spark import ROOT, spark_folders
+from bench.engine.spark import spark_environment
 from bench.infra.endpoint import NatsEndpoint
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
 from bench.source.backlog import Backlog
 from bench.source.turn import Mode, Pipeline, SourceTurn
 from bench.sparkbench.spark_turns import told_lines
-from spark_jobs.source_turns import PREFIX, Order
+from spark_jobs.source_turns import Order
+from spark_jobs.throughput import PREFIX
 
 TURN_WITHIN_S = 240.0
 _END_WITHIN_S = 20.0
@@ -44,7 +44,7 @@ class SparkSource:
         self._log, self._orders = folder / "log", folder / "orders"
         self._orders.touch()
         try:
-            self._leashed.start(self._command(), self._log, self._environment(folder))
+            self._leashed.start(self._command(), self._log, spark_environment(self._nats, folder))
         except BaseException:
             self._leashed.close()
             raise
@@ -126,14 +126,6 @@ class SparkSource:
         for pid in self._server_pids:
             words += ["--server-pid", str(pid)]
         return [sys.executable, "-m", "spark_jobs.source_turns", *words]
-
-    def _environment(self, folder: Path) -> dict[str, str]:
-        return {
-            "PYTHONPATH": str(ROOT),
-            "JETLAG_NATS_USER": self._nats.user,
-            "JETLAG_NATS_PASSWORD": self._nats.password,
-            **spark_folders(folder),
-        }
 
 
 def _steady_per_s(batches: list[tuple[int, int]]) -> float:

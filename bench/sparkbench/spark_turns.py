@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.driverbench.broker import STREAM, Broker
 from bench.driverbench.errors import TurnFailed
 from bench.driverbench.ours import RUN_ID
-from bench.engine.spark import ROOT, spark_folders
+from bench.engine.spark import spark_environment
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
 from bench.sparkbench.preload import Preload
@@ -32,7 +32,8 @@ def spark_turns(
     leashed = Leashed("throughput")
     log = leashed.folder / "log"
     try:
-        leashed.start(_command(broker, preload, modes, conf, pids), log, _environment(broker, leashed.folder))
+        environment = spark_environment(broker.endpoint, leashed.folder)
+        leashed.start(_command(broker, preload, modes, conf, pids), log, environment)
         yield _turns(log, len(modes), leashed.running, preload.events)
     finally:
         leashed.close()
@@ -56,15 +57,6 @@ def _command(
     for pair in conf:
         words += ["--conf", pair]
     return [sys.executable, "-m", "spark_jobs.throughput", *words]
-
-
-def _environment(broker: Broker, folder: Path) -> dict[str, str]:
-    return {
-        "PYTHONPATH": str(ROOT),
-        "JETLAG_NATS_USER": broker.endpoint.user,
-        "JETLAG_NATS_PASSWORD": broker.endpoint.password,
-        **spark_folders(folder),
-    }
 
 
 def _turns(log: Path, count: int, running: Callable[[], bool], events: int) -> Iterator[Turn]:

@@ -7,5 +7,9 @@ class WireError(Exception):
     """The server refused us, or sent what the protocol does not allow: trying again will not help."""
 
 
+class Unserved(WireError):  # noqa: N818 - the name says what happened
+    """Nobody serves the consumer at the moment (503): it may be served again."""
+
+
 class ConnectionLost(WireError):  # noqa: N818 - the name says what happened
     """The connection broke; a new one may work."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.wire.batch import Batch, numbers_before
 from bench.wire.connection import Connection
-from bench.wire.errors import ConnectionLost, WireError
+from bench.wire.errors import ConnectionLost, Unserved, WireError
 from bench.wire.frames import Ints
 
 AckPolicy = Literal["none", "all", "explicit"]
@@ -21,6 +21,7 @@ _REQUEST_LOST_S = _EXPIRES_S + 2.0
 
 #: 404 no messages, 408 request timeout, 409 limits: the request is over, the consumer is fine.
 _REQUEST_OVER = (404, 408, 409)
+_UNSERVED = 503
 #: To ask again would bring the same answer, at once and for ever.
 _HOPELESS = ("consumer deleted", "consumer is push based", "exceeded maxrequest")
 
@@ -101,7 +102,8 @@ class PullReader:
         if code == 100:
             return
         if code not in _REQUEST_OVER or text.lower().startswith(_HOPELESS):
-            raise WireError(f"pull from {self._api.split('.', 5)[-1]} failed: {code} {text}")
+            kind = Unserved if code == _UNSERVED else WireError
+            raise kind(f"pull from {self._api.split('.', 5)[-1]} failed: {code} {text}")
         self._last_heard = time.monotonic()
         left = _header_value(headers, b"Nats-Pending-Messages")
         self._outstanding = max(0, self._outstanding - int(left)) if left.isdigit() else 0

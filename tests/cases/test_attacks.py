@@ -6,10 +6,10 @@ the tests of the infrastructure (two suites at once, Ctrl-C at every phase).
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 
-import psutil
 import pytest
 
 from bench.cases import case_a, case_b
@@ -20,6 +20,7 @@ from bench.intervention import Intervention
 from bench.runfiles import ReportsError
 from bench.stream_admin import StreamAdmin
 from bench.verdict import Verdict
+from tests.process_family import command_words, descendants
 
 pytestmark = pytest.mark.sabotage
 
@@ -83,8 +84,7 @@ def test_no_secret_is_in_a_hurt_run_s_files_errors_and_process_list(settings, fu
     command_lines: list[str] = []
 
     def look():
-        for process in psutil.Process().children(recursive=True):
-            command_lines.append(" ".join(process.cmdline()))
+        command_lines.extend(" ".join(words) for words in command_words(descendants(os.getpid())))
 
     # The drivers' errors and the outages then have texts of their own.
     faults = [Fault("tidb", "kill", 4.0, 0.5)]

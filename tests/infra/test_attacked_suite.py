@@ -17,6 +17,7 @@ import pytest
 from bench import exit_codes
 from bench.fault.matrix import todays
 from bench.profile import PROFILES
+from tests.process_family import command_words, descendants
 
 pytestmark = pytest.mark.infra
 
@@ -54,14 +55,7 @@ def measured_s(reports: Path) -> int:
 
 
 def has_services(process: subprocess.Popen[str]) -> bool:
-    return any("nats-server" in " ".join(child.cmdline()) for child in _children(process.pid))
-
-
-def _children(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
+    return any("nats-server" in " ".join(words) for words in command_words(descendants(process.pid)))
 
 
 #: By phase: whether it has begun.
@@ -93,7 +87,7 @@ def test_ctrl_c_at_any_phase_is_no_pass_and_leaves_nothing(tmp_path, phase):
     seen: dict[int, psutil.Process] = {}
     try:
         wait_for(lambda: PHASES[phase](tmp_path, process), process, phase)
-        seen = {child.pid: child for child in _children(process.pid)}
+        seen = {child.pid: child for child in descendants(process.pid)}
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=60)
     finally:

@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.process_family import command_words, descendants
+
 pytestmark = pytest.mark.infra
 
 ROOT = Path(__file__).parents[2]
@@ -151,10 +153,6 @@ def wait_for_metric_line(reports: Path, suite: subprocess.Popen[bytes]) -> None:
         time.sleep(0.1)
 
 
-def descendants(pid: int) -> list[psutil.Process]:
-    return psutil.Process(pid).children(recursive=True)
-
-
 def wait_gone(processes: list[psutil.Process]) -> list[psutil.Process]:
     _, alive = psutil.wait_procs(processes, timeout=20)
     return alive
@@ -169,7 +167,10 @@ def test_a_suite_that_is_cut_off_leaves_nothing_running(tmp_path, how):
     wait_for_metric_line(tmp_path, suite)
     services = descendants(suite.pid)
     folders = {
-        Path(word).parent for p in services for word in p.cmdline() if word.endswith((".conf", ".toml"))
+        Path(word).parent
+        for words in command_words(services)
+        for word in words
+        if word.endswith((".conf", ".toml"))
     }
     assert len(services) >= 2
     assert folders

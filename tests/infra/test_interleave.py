@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from bench.infra.leashed import LEASH
+from tests.process_family import command_words, descendants
 
 pytestmark = pytest.mark.infra
 
@@ -81,8 +82,8 @@ def test_a_comparison_that_is_cut_off_leaves_nothing(tmp_path, how):
         assert comparing.poll() is None, "it ended before it measured anything"
         assert time.monotonic() < deadline, "no metric line"
         time.sleep(0.1)
-    family = psutil.Process(comparing.pid).children(recursive=True)
-    assert any(str(LEASH) in process.cmdline() for process in family)
+    family = descendants(comparing.pid)
+    assert any(str(LEASH) in words for words in command_words(family))
     assert git("worktree", "list") != before
     comparing.send_signal(how)
     assert comparing.wait(60) == (130 if how == signal.SIGTERM else -9)

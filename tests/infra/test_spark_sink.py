@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import nats
 import pyarrow as pa
 import pytest
 from nats.js import JetStreamContext
@@ -30,6 +28,7 @@ from spark_jobs.jetstream.options import parse_sink
 from spark_jobs.jetstream.sink import publish_rows
 from spark_jobs.session import build_session
 from spark_jobs.tidb_sink import TidbError, TidbOptions, upsert_rows
+from tests.jetstream_call import on_jetstream
 
 pytestmark = pytest.mark.infra
 
@@ -59,15 +58,7 @@ class Bed:
         self.stream = f"T{next(_names)}"
 
     def call(self, use: Callable[[JetStreamContext], Awaitable[_T]]) -> _T:
-        async def go() -> _T:
-            endpoint = self.server.endpoint
-            client = await nats.connect(endpoint.url, user=endpoint.user, password=endpoint.password)
-            try:
-                return await use(client.jetstream())
-            finally:
-                await client.close()
-
-        return asyncio.run(go())
+        return on_jetstream(self.server.endpoint, use)
 
     def make(self, **settings: Any) -> None:
         subjects = [f"{self.stream}.*"]

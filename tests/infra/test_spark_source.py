@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterator
@@ -10,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import nats
 import pytest
 from nats.js import JetStreamContext
 from nats.js.api import StorageType, StreamConfig
@@ -23,6 +21,7 @@ from bench.infra.service import running
 from spark_jobs.failure import one_line
 from spark_jobs.jetstream.columns import METADATA
 from spark_jobs.session import build_session
+from tests.jetstream_call import on_jetstream
 
 pytestmark = pytest.mark.infra
 
@@ -55,15 +54,7 @@ class Bed:
         self.stream = f"S{next(_names)}"
 
     def call(self, use: Callable[[JetStreamContext], Awaitable[_T]]) -> _T:
-        async def go() -> _T:
-            endpoint = self.server.endpoint
-            client = await nats.connect(endpoint.url, user=endpoint.user, password=endpoint.password)
-            try:
-                return await use(client.jetstream())
-            finally:
-                await client.close()
-
-        return asyncio.run(go())
+        return on_jetstream(self.server.endpoint, use)
 
     def make(self, name: str = "", **settings: Any) -> None:
         name = name or self.stream

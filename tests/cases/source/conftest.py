@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -18,6 +17,7 @@ from bench.source.book import SourceBook
 from bench.source.outcome import Rounds
 from bench.source.spark_engine import SparkSource
 from bench.sparkbench.preload import TASKS
+from tests.cases.suite_output import close_book, now_and_then
 
 BOOK = pytest.StashKey[SourceBook]()
 EVERY_S = 5.0
@@ -86,24 +86,10 @@ def book(pytestconfig, settings, nats_stack, full) -> SourceBook:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    book = config.stash.get(BOOK, None)
-    if book is None or book.empty():
-        return
-    terminalreporter.section("jetlag source")
-    for line in book.lines():
-        terminalreporter.line(line)
-    terminalreporter.line(f"source: {book.write()}")
+    close_book(terminalreporter, "source", config.stash.get(BOOK, None))
 
 
 @pytest.fixture(scope="session")
 def show(screen) -> Callable[[str], None]:
     """A line of progress now and then: a sweep of minutes must not look like a hang."""
-    shown_at = -EVERY_S
-
-    def say(line: str) -> None:
-        nonlocal shown_at
-        if time.monotonic() - shown_at >= EVERY_S:
-            shown_at = time.monotonic()
-            print(f"jetlag: {line}", file=screen, flush=True)
-
-    return say
+    return now_and_then(screen, EVERY_S)

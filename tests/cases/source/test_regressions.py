@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import threading
@@ -10,7 +9,6 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import nats
 import pyarrow as pa
 import pytest
 from nats.js.api import DiscardPolicy, StorageType, StreamConfig
@@ -29,6 +27,7 @@ from spark_jobs.jetstream.options import parse_sink, parse_source
 from spark_jobs.jetstream.sink import publish_rows
 from spark_jobs.jetstream.source import JetStreamReader
 from tests.cases.source.recording_proxy import RecordingProxy
+from tests.jetstream_call import on_jetstream
 
 pytestmark = pytest.mark.source
 
@@ -49,15 +48,7 @@ class Bed:
         self.server, self.stream = server, f"R{next(_names)}"
 
     def call(self, use):
-        async def go():
-            endpoint = self.server.endpoint
-            client = await nats.connect(endpoint.url, user=endpoint.user, password=endpoint.password)
-            try:
-                return await use(client.jetstream())
-            finally:
-                await client.close()
-
-        return asyncio.run(go())
+        return on_jetstream(self.server.endpoint, use)
 
     def make(self, **settings) -> None:
         subjects = [f"{self.stream}.*"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,6 +12,7 @@ from bench.settings import new_run_id
 from bench.transport.book import TransportBook
 from bench.transport.cell import Cell
 from bench.transport.choice import chosen
+from tests.cases.suite_output import close_book, now_and_then
 
 EVERY_S = 30.0
 BOOK = pytest.StashKey[TransportBook]()
@@ -52,13 +52,7 @@ def book(pytestconfig, settings, cluster) -> TransportBook:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    book = config.stash.get(BOOK, None)
-    if book is None or book.empty():
-        return
-    terminalreporter.section("jetlag transport")
-    for line in book.lines():
-        terminalreporter.line(line)
-    terminalreporter.line(f"transport: {book.write()}")
+    close_book(terminalreporter, "transport", config.stash.get(BOOK, None))
 
 
 @pytest.fixture
@@ -70,12 +64,4 @@ def cell_that_is_fast() -> Cell:
 @pytest.fixture
 def show(screen) -> Callable[[str], None]:
     """A line of progress now and then: a soak of hours must not look like a hang."""
-    shown_at = -EVERY_S
-
-    def say(line: str) -> None:
-        nonlocal shown_at
-        if time.monotonic() - shown_at >= EVERY_S:
-            shown_at = time.monotonic()
-            print(f"jetlag: {line}", file=screen, flush=True)
-
-    return say
+    return now_and_then(screen, EVERY_S)
