@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import signal
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from bench.engine.protocol import EngineError, EngineJob, WindowClock
 from bench.infra.endpoint import NatsEndpoint, secrets_of
-from bench.infra.errors import ServiceError
+from bench.infra.family import family, kill_family
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
 from bench.infra.waiting import wait_until
@@ -150,13 +146,7 @@ class SparkEngine:
     def kill(self) -> None:
         """SIGKILL to the driver, the JVM and the Python workers; returns when all are gone."""
         leashed, _ = self._live()
-        children = [psutil.Process(pid) for pid in self.pids() if pid != self._pid]
-        with suppress(ServiceError):  # it has ended by itself
-            leashed.signal(signal.SIGKILL)
-        for child in children:
-            with suppress(psutil.Error):
-                child.kill()
-        psutil.wait_procs(children, timeout=10)
+        kill_family(leashed, self._pid)
 
     def restart(self) -> None:
         self._launch()
@@ -167,13 +157,7 @@ class SparkEngine:
         return self._leashed is not None and self._leashed.running()
 
     def pids(self) -> list[int]:
-        if self._pid is None:
-            return []
-        try:
-            driver = psutil.Process(self._pid)
-            return [child.pid for child in driver.children(recursive=True)] + [self._pid]
-        except psutil.Error:
-            return []
+        return family(self._pid)
 
     def progress(self) -> list[dict[str, Any]]:
         _, job = self._live()
