@@ -12,6 +12,7 @@ from bench.folders import FolderError, run_folders
 from bench.history import HISTORY, read_history
 from bench.report import write_report
 from bench.report.folder import is_run_folder, read_run
+from bench.statestore import command as statestore_command
 from bench.trend import trends_of
 
 
@@ -46,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", type=Path, metavar="DIR", help="where to write [the first DIR]")
     report.set_defaults(do=_report)
     compare_command.add_to(commands)
+    statestore_command.add_to(commands)
     return parser
 
 

@@ -37,10 +37,15 @@ class LocalNats(LocalService):
         password: str = "",
         sync_interval: str | None = None,
         with_small_disk: bool = False,
+        store: Path | None = None,
     ) -> None:
-        """`with_small_disk`: its store is on a small disk of its own, which can be filled."""
+        """`with_small_disk`: its store is on a small disk of its own, which can be filled.
+
+        `store`: a folder that stays when the server ends; otherwise what it has stored goes with it.
+        """
         super().__init__()
         self._small_disk = with_small_disk
+        self._store = store
         self._seat = seat
         self._sync_interval = sync_interval
         # The servers of a cluster share their users, so a client may turn to any of them.
@@ -60,7 +65,7 @@ class LocalNats(LocalService):
 
     def _configure(self, folder: Path) -> list[str]:
         port, monitor_port = self._ports
-        store = folder / "jetstream"
+        store = self._store or folder / "jetstream"
         if self._small_disk and not store.is_mount():
             store.mkdir(exist_ok=True)
             small_disk.mount_small(store)
@@ -98,5 +103,4 @@ class LocalNats(LocalService):
 
     def stored_bytes(self) -> int:
         """What JetStream's files of this server take on disk."""
-        folder = self._leash().folder / "jetstream"
-        return disk_bytes(folder)
+        return disk_bytes(self._store or self._leash().folder / "jetstream")

@@ -1,4 +1,4 @@
-"""source.html: the suite's tables and its picture in one file that needs nothing else."""
+"""A suite's tables and its picture in one file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ Section = tuple[str, str, Table]
 
 
 def source_page(sections: Sequence[Section], drawing: Html | None) -> str:
+    return suite_page("What is left of an engine behind its source", sections, drawing, "The sweep")
+
+
+def suite_page(title: str, sections: Sequence[Section], drawing: Html | None, drawn: str) -> str:
     """Each section is a heading, a sentence and a table; one whose table has no rows is left out."""
     style = asset("report.css")
     head = tag(
@@ -21,12 +25,12 @@ def source_page(sections: Sequence[Section], drawing: Html | None) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("link", rel="icon", href="data:,"),
-        tag("title", "jetlag: what is left of an engine behind its source"),
+        tag("title", f"jetlag: {title[:1].lower()}{title[1:]}"),
         tag("style", Html(style)),
     )
     told = [_section(title, note, table) for title, note, table in sections if len(table) > 1]
-    figure = tag("section", tag("h2", "The sweep"), tag("div", drawing, class_="scroll")) if drawing else None
-    body = tag("body", tag("main", tag("h1", "What is left of an engine behind its source"), told, figure))
+    figure = tag("section", tag("h2", drawn), tag("div", drawing, class_="scroll")) if drawing else None
+    body = tag("body", tag("main", tag("h1", title), told, figure))
     return joined(Html("<!doctype html>\n"), tag("html", head, body, lang="en"), "\n")
 
 

@@ -1,4 +1,4 @@
-"""What is launched: so many workflows at once, their messages in the order they are sent, and the truth of it."""
+"""What is launched: workflows at once, their messages in the order they are sent, and the truth of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Launch:
         return (number * self.tasks + task + 1) % self.stuck_every == 0
 
     def order(self) -> Iterator[tuple[str, int, int]]:
-        """Kind, workflow and task of every message: all workflows take each step before any takes the next."""
+        """Kind, workflow and task of every message: all workflows take a step before any takes the next."""
         for number in range(self.workflows):
             yield "workflow", number, 0
         for task in range(self.tasks):

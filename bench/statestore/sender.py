@@ -12,7 +12,7 @@ from bench.statestore.load import Growth, Launch, Payloads, message
 from spark_jobs.jetstream.options import SinkOptions
 from spark_jobs.jetstream.sink import publish_rows
 from spark_jobs.statestore.messages import Message, encode
-from spark_jobs.statestore.query import BUCKETS, EVENTS_SUBJECT
+from spark_jobs.statestore.names import BUCKETS, EVENTS_SUBJECT
 
 _CHUNK = 2_000
 _CHUNK_BYTES = 8 << 20
@@ -27,7 +27,7 @@ Row = tuple[int, str, Message]
 def send_launch(
     options: SinkOptions, launch: Launch, rate_per_s: float | None = None, show: Show | None = None
 ) -> int:
-    """Returns how many messages were stored; each is sent once, and acknowledged. `show` gets done and all."""
+    """How many messages were stored, each once and acknowledged; `show` gets how many so far, and of all."""
     total = launch.truth.messages
     payloads = Payloads(launch.size)
     order = iter(launch.order())

@@ -1,54 +1,38 @@
-"""The engine in a process of its own, on a leash: it can be killed, started again, and asked for its audit."""
+"""The engine in a process of its own, on a leash: it can be killed, started again, asked for its audit."""
 
 from __future__ import annotations
 
 import json
 import signal
 import sys
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bench.driverbench.errors import TurnFailed
 from bench.engine.spark import spark_environment
 from bench.infra.endpoint import NatsEndpoint, secrets_of
+from bench.infra.errors import ServiceError
 from bench.infra.family import kill_family
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
 from bench.infra.waiting import wait_until
-from spark_jobs.statestore.server import READY
+from bench.statestore.settings import ServerSettings
+from spark_jobs.statestore.names import READY
 
 READY_WITHIN_S = 180.0
-AUDIT_WITHIN_S = 600.0
+END_WITHIN_S = 600.0
 AUDIT = "audit.json"
 
 
-@dataclass(frozen=True)
-class ServerSettings:
-    stores: str = "one"
-    partitions: int = 1
-    timeout_ms: int = 60_000
-    max_messages: int = 5_000
-    trigger_ms: int = 0
-    conf: tuple[str, ...] = ()
-
-    def words(self) -> list[str]:
-        words = ["--stores", self.stores, "--partitions", str(self.partitions)]
-        words += ["--timeout-ms", str(self.timeout_ms), "--max-messages", str(self.max_messages)]
-        words += ["--trigger-ms", str(self.trigger_ms)]
-        for pair in self.conf:
-            words += ["--conf", pair]
-        return words
-
-
 class ServerProcess:
-    """A context. `folder` gets the figures, `checkpoint` the state; both stay."""
+    """A context. `folder` gets the figures and the checkpoint, and stays."""
 
     def __init__(
-        self, nats: NatsEndpoint, folder: Path, settings: ServerSettings, checkpoint: Path | None = None
+        self, nats: NatsEndpoint, folder: Path, settings: ServerSettings, with_audit: bool = True
     ) -> None:
         self._nats, self._folder, self._settings = nats, folder.resolve(), settings
-        self._checkpoint = (checkpoint or folder / "checkpoint").resolve()
+        self._with_audit = with_audit
         self._starts = 0
 
     @property
@@ -57,7 +41,7 @@ class ServerProcess:
 
     @property
     def checkpoint(self) -> Path:
-        return self._checkpoint
+        return self._folder / "checkpoint"
 
     def __enter__(self) -> ServerProcess:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -68,8 +52,9 @@ class ServerProcess:
         self._leashed.close()
 
     def start(self) -> None:
-        words = ["--servers", self._nats.url, "--checkpoint", str(self._checkpoint)]
-        words += ["--folder", str(self._folder), "--audit", str(self._folder / AUDIT), *self._settings.words()]
+        words = ["--servers", self._nats.url, "--checkpoint", str(self.checkpoint)]
+        words += ["--folder", str(self._folder), *self._settings.words()]
+        words += ["--audit", str(self._folder / AUDIT)] if self._with_audit else []
         self._pid = self._leashed.start(
             [sys.executable, "-m", "spark_jobs.statestore.server", *words],
             self._log,
@@ -85,11 +70,15 @@ class ServerProcess:
         """kill -9 to the driver, the JVM and the Python workers."""
         kill_family(self._leashed, self._pid)
 
-    def stop(self) -> dict[str, Any]:
-        """Ended as a user would end it; what is in its store then."""
+    def stop(self) -> None:
+        """Ended as a user would end it; with an audit this takes as long as its store is large."""
         (self._folder / AUDIT).unlink(missing_ok=True)
-        self._leashed.signal(signal.SIGTERM)
-        wait_until(lambda: not self._leashed.running(), AUDIT_WITHIN_S, "the server does not end")
+        with suppress(ServiceError):  # it has ended by itself
+            self._leashed.signal(signal.SIGTERM)
+        wait_until(lambda: not self._leashed.running(), END_WITHIN_S, "the server does not end")
+
+    def audit(self) -> dict[str, Any]:
+        """What was in its store when it was stopped."""
         try:
             found: dict[str, Any] = json.loads((self._folder / AUDIT).read_text())
         except FileNotFoundError:

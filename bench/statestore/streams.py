@@ -11,12 +11,16 @@ from bench.infra.endpoint import NatsEndpoint
 from bench.stream_admin import DUPLICATE_WINDOW_S, OWNER_MARK, StreamAdmin
 from spark_jobs.jetstream.fetch import fetch_range
 from spark_jobs.jetstream.options import SinkOptions, SourceOptions, parse_sink, parse_source
-from spark_jobs.statestore.query import ENDED, ENDED_SUBJECT, EVENTS, EVENTS_SUBJECT
+from spark_jobs.statestore.names import ENDED, ENDED_SUBJECT, EVENTS, EVENTS_SUBJECT
 
 SUBJECTS = {EVENTS: f"{EVENTS_SUBJECT}.*", ENDED: f"{ENDED_SUBJECT}.*"}
 
 
 class StateStoreStreams(StreamAdmin):
+    def __enter__(self) -> StateStoreStreams:
+        super().__enter__()
+        return self
+
     def make_all(self) -> None:
         """Empty; on file, for the engine's checkpoint outlives a broker that is killed."""
         for name, subject in SUBJECTS.items():

@@ -1,4 +1,4 @@
-"""What is in the store, by Spark's own reader of state: what the checkpoint holds, not what a process says."""
+"""What is in the store, by Spark's own reader of state: what the checkpoint holds, not what we remember."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from spark_jobs.statestore.keys import TOTALS
-from spark_jobs.statestore.processor import VARIABLES, Layout, state_names
+from spark_jobs.statestore.names import TWO_DOZEN
+from spark_jobs.statestore.processor import Layout, state_names
 from spark_jobs.statestore.query import Shape
 from spark_jobs.statestore.values import decode_totals
 
@@ -19,7 +20,7 @@ _WORKFLOW = "tasks LONG, started LONG, completed LONG, failed LONG"
 
 def entries(spark: SparkSession, checkpoint: str, shape: Shape) -> DataFrame:
     """Columns `name` and `value`, of every store."""
-    operators = VARIABLES if shape.stores == "operators" else 1
+    operators = TWO_DOZEN if shape.stores == "operators" else 1
     layout: Layout = "variables" if shape.stores == "variables" else "one"
     parts = [
         spark.read.format("statestore")

@@ -1,10 +1,10 @@
 """The keys of the one store: every kind of object has its prefix.
 
 Spark's map state has no range scan, only an iteration from its first key on. Its keys lie in RocksDB behind
-their own length, so that shorter keys come first and keys of one length lie in the order of their bytes. Timer
-keys are shorter than all others and of one length, their time in front: the iteration begins with the timers,
-in time order, and a scan for what is due is the beginning of it. A scan that finds timers out of order fails
-(steps.py): no timer is lost in silence should Spark one day lay its keys out differently.
+their own length, so that shorter keys come first and keys of one length lie in the order of their bytes.
+Timer keys are shorter than all others and of one length, their time in front: the iteration begins with the
+timers, in time order, and a scan for what is due is the beginning of it. A scan that finds timers out of
+order fails (steps.py): no timer is lost in silence should Spark one day lay its keys out differently.
 """
 
 from __future__ import annotations

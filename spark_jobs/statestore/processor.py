@@ -15,12 +15,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.statestore.messages import decode
+from spark_jobs.statestore.names import TWO_DOZEN
 from spark_jobs.statestore.steps import Steps
 from spark_jobs.statestore.store import KEY_SCHEMA, VALUE_SCHEMA, Counts, PipelinedStore
 
-#: `one`: all kinds of objects in one map state, told apart by their prefix. `variables`: two dozen map states.
 Layout = Literal["one", "variables"]
-VARIABLES = 24
 OUTPUT = StructType([StructField("kind", StringType()), StructField("body", StringType())])
 
 #: When the next timer is due the partition must be called, with or without messages; not for every
@@ -29,7 +28,7 @@ _WAKE_MS = 250
 
 
 def state_names(layout: Layout) -> list[str]:
-    return ["store"] if layout == "one" else [f"store{number:02d}" for number in range(VARIABLES)]
+    return ["store"] if layout == "one" else [f"store{number:02d}" for number in range(TWO_DOZEN)]
 
 
 def state_of(layout: Layout, key: str) -> str:
@@ -38,7 +37,7 @@ def state_of(layout: Layout, key: str) -> str:
         return "store"
     if key.startswith("t/"):
         return "store00"
-    return f"store{1 + zlib.crc32(key.encode()) % (VARIABLES - 1):02d}"
+    return f"store{1 + zlib.crc32(key.encode()) % (TWO_DOZEN - 1):02d}"
 
 
 class WorkflowProcessor(StatefulProcessor):
@@ -51,7 +50,8 @@ class WorkflowProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._states = [handle.getMapState(name, KEY_SCHEMA, VALUE_SCHEMA) for name in state_names(self._layout)]
+        names = state_names(self._layout)
+        self._states = [handle.getMapState(name, KEY_SCHEMA, VALUE_SCHEMA) for name in names]
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         begun = time.perf_counter()
@@ -79,7 +79,14 @@ class WorkflowProcessor(StatefulProcessor):
         return PipelinedStore(self._handle, self._states, lambda key: state_of(layout, key), Counts())
 
     def _rows(
-        self, what: str, key: Any, steps: Steps, store: PipelinedStore, begun: float, messages: int, read_s: float
+        self,
+        what: str,
+        key: Any,
+        steps: Steps,
+        store: PipelinedStore,
+        begun: float,
+        messages: int,
+        read_s: float,
     ) -> Iterator[Row]:
         done = steps.close()
         if steps.next_due_ms is not None:

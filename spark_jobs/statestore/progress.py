@@ -10,8 +10,7 @@ from typing import Any
 from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from spark_jobs.progress import ProgressFile, line_of
-
-PROGRESS, STREAMS = "progress.jsonl", "streams-metrics.json"
+from spark_jobs.statestore.names import PROGRESS, STREAMS
 
 
 class StateProgress(ProgressFile):

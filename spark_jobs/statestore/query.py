@@ -6,29 +6,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from spark_jobs.statestore.processor import OUTPUT, VARIABLES, Layout, WorkflowProcessor
-
-EVENTS, ENDED = "WORKFLOWS", "WORKFLOWS_ENDED"
-EVENTS_SUBJECT, ENDED_SUBJECT = "workflows", "workflows-ended"
-#: Workflows are spread over so many subjects; every number of partitions below divides it, or nearly.
-BUCKETS = 960
-
-#: `operators` is two dozen stores: two dozen stateful operators, each with a RocksDB of its own.
-Stores = Literal["one", "variables", "operators"]
-STORES: tuple[Stores, ...] = ("one", "variables", "operators")
+from spark_jobs.statestore.names import EVENTS, TWO_DOZEN, Stores
+from spark_jobs.statestore.processor import OUTPUT, Layout, WorkflowProcessor
 
 _STATE = "spark.sql.streaming.stateStore"
 #: Measured, see docs/statestore.md; each can be overridden.
 CONF: Mapping[str, str] = {
-    f"{_STATE}.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
+    f"{_STATE}.providerClass": ("org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"),
     f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
     # Counting the keys means a read before every write.
     f"{_STATE}.rocksdb.trackTotalNumberOfRows": "false",
@@ -86,8 +75,8 @@ def outputs(spark: SparkSession, messages: DataFrame, shape: Shape) -> DataFrame
     if shape.stores != "operators":
         return _stateful(rows, shape, shape.stores, 0)
     parts = [
-        _stateful(rows.where(F.col("bucket") % VARIABLES == number), shape, "one", number)
-        for number in range(VARIABLES)
+        _stateful(rows.where(F.col("bucket") % TWO_DOZEN == number), shape, "one", number)
+        for number in range(TWO_DOZEN)
     ]
     return reduce(DataFrame.unionAll, parts)
 

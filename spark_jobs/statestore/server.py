@@ -25,20 +25,12 @@ from spark_jobs.failure import ended
 from spark_jobs.jetstream.options import parse_sink
 from spark_jobs.session import build_session
 from spark_jobs.statestore.audit import audit
+from spark_jobs.statestore.names import ENDED, READY, STORES
 from spark_jobs.statestore.progress import StateProgress
-from spark_jobs.statestore.query import (
-    ENDED,
-    STORES,
-    Shape,
-    conf_of,
-    outputs,
-    read_messages,
-    server_access,
-)
+from spark_jobs.statestore.query import Shape, conf_of, outputs, read_messages, server_access
 from spark_jobs.statestore.sink import BatchSink
 from spark_jobs.window_aggregate import stop_between_batches
 
-READY = "READY statestore"
 _POLL_S = 0.1
 
 

@@ -14,17 +14,16 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.jetstream.options import SinkOptions
 from spark_jobs.jetstream.sink import publish_rows
-from spark_jobs.statestore.query import ENDED_SUBJECT
+from spark_jobs.statestore.names import BATCHES, ENDED_SUBJECT, WINDOWS
 from spark_jobs.statestore.values import MetricsWindow, encode
 
-BATCHES, WINDOWS = "batches.jsonl", "windows.json"
 #: As the seed's own: an hour of them is enough to look at.
 KEPT_WINDOWS = 1_000
 
 
 class BatchSink:
-    """For foreachBatch. A batch that is run again says the same again: endings carry a message id, windows are
-    replaced, and a reader of the figures takes the last line of a batch.
+    """For foreachBatch. A batch that is run again says the same again: endings carry a message id, windows
+    are replaced, and a reader of the figures takes the last line of a batch.
     """
 
     def __init__(self, folder: Path, options: SinkOptions) -> None:
