@@ -35,8 +35,8 @@ _LATENCY = "By a schedule, at a part of that speed; latencies count from the int
 _DISK = "Compacted is every key and value that is in the store at the end, once."
 _LEDGER = "Lost or twice is the sum of everything that the ledger counts as wrong."
 _RESTORE = (
-    "The same query started again on its checkpoint. Restore is Spark's own load time, the slowest store of "
-    "each restart, the median over restarts."
+    "The same query started again on its checkpoint, in the same JVM. Restore is what its first micro-batch "
+    "took beyond those that followed; the median over restarts."
 )
 _TUNING = "The same load, one setting changed."
 

@@ -71,7 +71,7 @@ def _over_time(
 
 
 def _bars(restores: Sequence[Restore], top: int) -> list[Html]:
-    parts = [_text(_LEFT, top, "seconds to restore (dark: loading; light: the first micro-batch)", bold=True)]
+    parts = [_text(_LEFT, top, "seconds to restore (dark) and for the first micro-batch (light)", bold=True)]
     longest = max(max(row.first_s, row.restore_s) for row in restores) or 1.0
     for number, row in enumerate(restores):
         y = top + 14 + number * _ROW_H

@@ -28,8 +28,8 @@ _DISK = (
 )
 _LEDGER = ("scenario", "workflows", "TaskRuns", "timers", "time-outs", "late completions", "lost or twice")
 _RESTORE = (
-    *("stores", "partitions", "state MB", "restore s", "first batch s", "later batch s", "MB/s restored"),
-    *("messages/s", "MB/s written"),
+    *("stores", "partitions", "", "state MB", "restore s", "first batch s", "later batch s"),
+    *("Spark's load times, summed, s", "work: messages/s", "work: MB/s written"),
 )
 _TUNED = (
     *("setting", "messages/s", "MB/s written", "batch ms p50", "commit ms p50 / max", "longest pause ms"),
@@ -111,13 +111,14 @@ def _restore(row: Restore) -> tuple[str, ...]:
     return (
         row.stores,
         str(row.partitions),
+        row.note,
         number(row.state_bytes / 1e6),
         number(row.restore_s, 2),
         number(row.first_s, 2),
         number(row.later_s, 2),
-        number(row.state_bytes / 1e6 / row.restore_s if row.restore_s else None),
+        number(row.load_s, 2),
         number(row.messages_per_s),
-        number(row.mb_per_s, 1),
+        number(row.mb_per_s, 2),
     )
 
 

@@ -6,7 +6,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.statestore.figures import Measured
-from bench.statestore.outcome import Disk
+from bench.statestore.outcome import Disk, ScenarioOutcome
+
+_ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
+
+#: What is tried, by name; the first is what the suite runs with.
+TRIED: dict[str, tuple[str, ...]] = {
+    "as chosen": (),
+    "changelog checkpointing off": (f"{_ROCKSDB}.changelogCheckpointing.enabled=false",),
+    "keys counted (trackTotalNumberOfRows)": (f"{_ROCKSDB}.trackTotalNumberOfRows=true",),
+    "memory bounded to 64 MB": (f"{_ROCKSDB}.boundedMemoryUsage=true", f"{_ROCKSDB}.maxMemoryUsageMB=64"),
+    "memory bounded to 500 MB": (f"{_ROCKSDB}.boundedMemoryUsage=true", f"{_ROCKSDB}.maxMemoryUsageMB=500"),
+}
 
 
 @dataclass(frozen=True)
@@ -20,3 +31,12 @@ class Tuned:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def tuned(outcome: ScenarioOutcome) -> Tuned:
+    if outcome.measured is None:
+        raise ValueError(f"{outcome.name}: too few batches to measure anything")
+    settings = outcome.settings
+    return Tuned(
+        outcome.name, tuple(settings["conf"]), outcome.measured, outcome.disk, settings["memory_bytes"]
+    )

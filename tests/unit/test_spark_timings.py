@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from spark_jobs.jetstream.timings import read_timings, timed
-from spark_jobs.source_turns import Order, _totals, orders
+from spark_jobs.orders import orders
+from spark_jobs.source_turns import Order, _totals
 
 
 def chunks(sizes):
@@ -66,6 +67,6 @@ def test_orders_are_read_when_they_are_whole(tmp_path, torn):
     )
     path.write_text(line + torn)
     asked = orders(path)
-    assert next(asked) == Order("files", "filter", "r", "S", "f", 1, 1)
+    assert Order(**next(asked)) == Order("files", "filter", "r", "S", "f", 1, 1)
     path.write_text(line + '{"end": true}\n')
     assert list(asked) == []
