@@ -54,7 +54,7 @@ def smaller(scenario: Scenario) -> Scenario:
 
 @pytest.mark.parametrize("scenario", FULL, ids=lambda one: one.name.replace(", ", "-").replace(" ", "-"))
 def test_a_scenario(scenario, nats_stack, tmp_path, book, full, show):
-    """Nobody would know how much the store takes, how long a task waits, and how long everything stands still."""
+    """Nobody would know how much the store takes, how long a task waits, how long all stands still."""
     wanted = scenario if full else smaller(scenario)
     outcome = run_scenario(nats_stack.nats.endpoint, wanted, tmp_path / "run", show)
     book.note(outcome)
