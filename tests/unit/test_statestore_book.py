@@ -28,8 +28,17 @@ def made_run(folder, batches=8):
     for number in range(batches):
         done_ms += 3_000 if number == 4 else 1_000
         stats = {
-            **{"messages": 100, "bytes_put": 2_000_000, "gets": 50, "puts": 50, "removes": 0, "scanned": 0},
-            **{"ms": 10.0, "start_ms": {"94": 40}, "complete_ms": {"94": 40}, "slot": "0.0", "totals": {}},
+            "messages": 100,
+            "bytes_put": 2_000_000,
+            "gets": 50,
+            "puts": 50,
+            "removes": 0,
+            "scanned": 0,
+            "ms": 10.0,
+            "start_ms": {"94": 40},
+            "complete_ms": {"94": 40},
+            "slot": "0.0",
+            "totals": {},
         }
         lines.append({"batch_id": number, "done_ms": done_ms, "stats": [stats]})
         state = {"rocksdbTotalBytesWrittenByFlush": 1_000, "rocksdbSstFileSize": 4_000}
@@ -43,8 +52,15 @@ def made_audit():
     truth = LAUNCH.truth
     kinds = [("workflow", "E", 2), ("taskrun", "C", 10)]
     totals = {
-        **{"messages": truth.messages, "completes": 10, "late": 0, "stray": 0, "timers_set": 10},
-        **{"timers_fired": 10, "set_print": truth.prints, "fired_print": truth.prints, "grown": 0},
+        "messages": truth.messages,
+        "completes": 10,
+        "late": 0,
+        "stray": 0,
+        "timers_set": 10,
+        "timers_fired": 10,
+        "set_print": truth.prints,
+        "fired_print": truth.prints,
+        "grown": 0,
     }
     return {
         "kinds": [
@@ -138,8 +154,12 @@ def test_a_batchs_state_is_summed_over_its_operators():
     """Two dozen stores would be told as one of them."""
     state = {"commitTimeMs": 3, "memoryUsedBytes": 10, "customMetrics": {"rocksdbLoadLatencyMs": 7}}
     progress = {
-        **{"batchId": 1, "timestamp": "t", "numInputRows": 5, "durationMs": {"triggerExecution": 9}},
-        **{"sources": [{"endOffset": {"seq": 4}, "latestOffset": {"seq": 9}}], "sink": {}},
+        "batchId": 1,
+        "timestamp": "t",
+        "numInputRows": 5,
+        "durationMs": {"triggerExecution": 9},
+        "sources": [{"endOffset": {"seq": 4}, "latestOffset": {"seq": 9}}],
+        "sink": {},
         "stateOperators": [state, state],
     }
     line = state_line(progress)
