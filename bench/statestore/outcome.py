@@ -14,7 +14,7 @@ from bench.statestore.figures import Batch, Measured, measure, read_batches
 from bench.statestore.ledger import Metrics, account, judge
 from bench.statestore.load import Truth
 
-#: The seed's goal, over all partitions.
+#: What the engine that this load is taken from must write, over all its partitions.
 GOAL_MB_PER_S = 30.0
 #: Micro-batches in which the JVM compiles and the query starts its workers.
 WARM_BATCHES = 3
@@ -22,7 +22,7 @@ WARM_BATCHES = 3
 
 @dataclass(frozen=True)
 class Disk:
-    """`logical` is every key and value that is in the store, once: what the seed calls compacted."""
+    """`logical` is every key and value that is in the store, once: the compacted size."""
 
     put_bytes: int
     logical_bytes: int

@@ -1,4 +1,4 @@
-"""The seed's scenarios: fresh start with small and with large tasks, and small tasks on a large state."""
+"""Three scenarios: fresh start with small and with large tasks, and small tasks on a large state."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from spark_jobs.jetstream.sink import publish_rows
 from spark_jobs.statestore.names import BATCHES, ENDED_SUBJECT, WINDOWS
 from spark_jobs.statestore.values import MetricsWindow, encode
 
-#: As the seed's own: an hour of them is enough to look at.
+#: Some eight hours of them.
 KEPT_WINDOWS = 1_000
 
 

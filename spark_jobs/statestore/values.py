@@ -28,7 +28,7 @@ class Workflow(msgspec.Struct):
 
 
 class MetricsWindow(msgspec.Struct, rename="camel"):
-    """The seed's fields, by the seed's names."""
+    """Thirty seconds of work, by the names that its readers know (docs/statestore.md)."""
 
     timestamp: int
     total_task_starts: int = 0

@@ -138,8 +138,8 @@ def test_another_order_of_keys_is_an_error():
         run(store, [], 0x20000000000, fire=True)
 
 
-def test_metrics_have_the_seeds_fields():
-    """Somebody who reads the metrics of the seed could not read ours."""
+def test_metrics_have_their_fields():
+    """Somebody who reads the windows by their published names would find others."""
     store = MemoryStore()
     launch = Launch(2, 5, "0badcafe", tasks=1)
     run(store, sent(launch), T0 + 40)

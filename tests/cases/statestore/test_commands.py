@@ -1,4 +1,4 @@
-"""The seed's commands from set-up to ledger, with a kill -9 of the engine in the middle."""
+"""The commands from set-up to ledger, with a kill -9 of the engine in the middle."""
 
 from __future__ import annotations
 

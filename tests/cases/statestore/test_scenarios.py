@@ -1,4 +1,4 @@
-"""The seed's three scenarios, restores, and settings beside each other; measured, so not in CI."""
+"""The three scenarios, restores, and settings beside each other; measured, so not in CI."""
 
 from __future__ import annotations
 
