@@ -102,7 +102,8 @@ def _launch(options: argparse.Namespace) -> int:
     if options.grow:
         growth = Growth(options.grow * 1_000_000)
         home.note(growth)
-        send_growth(sink_options(nats), growth)
+        before = last_totals(home.folder).get("grown", 0)
+        send_growth(sink_options(nats), growth, lambda wanted: _wait_for_growth(home, before + wanted))
     launch = Launch(options.workflows, options.size)
     home.note(launch)
     shown = time.monotonic()
@@ -117,6 +118,16 @@ def _launch(options: argparse.Namespace) -> int:
     if not options.no_wait:
         _wait_for_the_end(home, launch)
     return 0
+
+
+def _wait_for_growth(home: Home, wanted: int) -> None:
+    shown = time.monotonic()
+    while (grown := last_totals(home.folder).get("grown", 0)) < wanted:
+        if time.monotonic() - shown >= _SHOW_EVERY_S:
+            shown = time.monotonic()
+            _say(f"grown by {grown:,} TaskRuns so far")
+        home.server()  # gone: told in one line
+        time.sleep(_POLL_S / 5)
 
 
 def _wait_for_the_end(home: Home, launch: Launch) -> None:

@@ -15,15 +15,13 @@ from bench.infra.waiting import wait_until
 from bench.statestore.figures import last_totals, measure, read_batches
 from bench.statestore.load import Growth, Launch, Truth
 from bench.statestore.outcome import WARM_BATCHES, ScenarioOutcome, outcome_of
-from bench.statestore.sender import publish, send_launch
+from bench.statestore.sender import send_growth, send_launch
 from bench.statestore.server_process import ServerProcess
 from bench.statestore.settings import ServerSettings
 from bench.statestore.streams import StateStoreStreams, read_endings, sink_options
 from spark_jobs.statestore.names import ENDED
 
 Show = Callable[[str], None]
-#: Megabytes of old state that are asked for at a time: a micro-batch of a gigabyte would be one long pause.
-_GROW_AT_ONCE = 50
 _WITHIN_S = 900.0
 
 
@@ -97,12 +95,7 @@ class _Run:
 
     def _grow(self) -> Truth:
         growth = Growth(self._scenario.grow_mb * 1_000_000)
-        sent_ms = time.time_ns() // 1_000_000
-        rows = [(number, f"{one.workflow}|grow", one) for number, one in growth.messages(sent_ms)]
-        for low in range(0, len(rows), _GROW_AT_ONCE):
-            part = rows[low : low + _GROW_AT_ONCE]
-            publish(self._options, part)
-            self._wait("grown", (low + len(part)) * growth.tasks)
+        send_growth(self._options, growth, lambda wanted: self._wait("grown", wanted))
         return growth.truth
 
     def _paced(self, rate_per_s: float) -> Truth:

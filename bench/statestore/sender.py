@@ -16,6 +16,8 @@ from spark_jobs.statestore.names import BUCKETS, EVENTS_SUBJECT
 
 _CHUNK = 2_000
 _CHUNK_BYTES = 8 << 20
+#: Each is a megabyte, or as much as its TaskRuns are.
+_GROW_AT_ONCE = 50
 #: With a rate: how much of it is sent at once.
 _STEP_S = 0.05
 
@@ -49,10 +51,18 @@ def send_launch(
     return done
 
 
-def send_growth(options: SinkOptions, growth: Growth) -> int:
+def send_growth(options: SinkOptions, growth: Growth, wait: Callable[[int], None] | None = None) -> int:
+    """`wait` is called now and then, and returns when so many TaskRuns are in the store: otherwise the engine
+    could take gigabytes in one micro-batch.
+    """
     sent_ms = time.time_ns() // 1_000_000
     rows = ((number, f"{one.workflow}|grow", one) for number, one in growth.messages(sent_ms))
-    return sum(publish(options, part) for part in _chunks(rows))
+    done = 0
+    while part := list(islice(rows, _GROW_AT_ONCE)):
+        done += publish(options, part)
+        if wait is not None:
+            wait(done * growth.tasks)
+    return done
 
 
 def publish(options: SinkOptions, rows: Iterable[Row]) -> int:
@@ -72,8 +82,3 @@ def _rows(
     for kind, number, task in part:
         one = message(launch, payloads, (kind, number, task), sent_ms)
         yield number, f"{one.workflow}|{kind}|{task}", one
-
-
-def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while part := list(islice(rows, _CHUNK)):
-        yield part
