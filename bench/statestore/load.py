@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import secrets
-import string
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from spark_jobs.statestore.keys import workflow_id
 from spark_jobs.statestore.messages import TASKS, Message, task_print
+from spark_jobs.statestore.payloads import payload
 
 #: Every so manieth task never completes: its timer must find it.
 STUCK_EVERY = 1_000
-_POOL = 1 << 20
 
 
 def new_launch_id() -> str:
@@ -101,20 +99,7 @@ class Truth:
 NOTHING = Truth(frozenset(), 0, 0, frozenset(), 0)
 
 
-class Payloads:
-    """Slices of one random text: made once, hard to compress, different from task to task."""
-
-    def __init__(self, size: int, seed: int = 0) -> None:
-        letters = string.ascii_letters + string.digits + "+/"
-        self._size = size
-        self._pool = "".join(random.Random(seed).choices(letters, k=_POOL + size))
-
-    def of(self, number: int, task: int) -> str:
-        at = (number * 7_919 + task * 104_729) % _POOL
-        return self._pool[at : at + self._size]
-
-
-def message(launch: Launch, payloads: Payloads, what: tuple[str, int, int], sent_ms: int) -> Message:
+def message(launch: Launch, what: tuple[str, int, int], sent_ms: int) -> Message:
     kind, number, task = what
     name = launch.name_of(number)
     match kind:
@@ -123,7 +108,7 @@ def message(launch: Launch, payloads: Payloads, what: tuple[str, int, int], sent
         case "task-start":
             return Message("task-start", name, sent_ms, task)
         case _:
-            return Message("task-complete", name, sent_ms, task, payloads.of(number, task))
+            return Message("task-complete", name, sent_ms, task, payload(launch.size, number, task))
 
 
 @dataclass(frozen=True)

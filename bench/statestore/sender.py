@@ -8,7 +8,7 @@ from itertools import islice
 
 import pyarrow as pa
 
-from bench.statestore.load import Growth, Launch, Payloads, message
+from bench.statestore.load import Growth, Launch, message
 from spark_jobs.jetstream.options import SinkOptions
 from spark_jobs.jetstream.sink import publish_rows
 from spark_jobs.statestore.messages import Message, encode
@@ -31,7 +31,6 @@ def send_launch(
 ) -> int:
     """How many messages were stored, each once and acknowledged; `show` gets how many so far, and of all."""
     total = launch.truth.messages
-    payloads = Payloads(launch.size)
     order = iter(launch.order())
     limit = max(1, min(_CHUNK, _CHUNK_BYTES // (launch.size + 200)))
     if rate_per_s is not None:
@@ -44,7 +43,7 @@ def send_launch(
             due_s = done / rate_per_s
             time.sleep(max(0.0, begun_s + due_s - time.monotonic()))
             sent_ms = begun_ms + int(due_s * 1_000)
-        publish(options, _rows(launch, payloads, part, sent_ms))
+        publish(options, _rows(launch, part, sent_ms))
         done += len(part)
         if show is not None:
             show(done, total)
@@ -76,9 +75,7 @@ def publish(options: SinkOptions, rows: Iterable[Row]) -> int:
     return publish_rows(options, [columns]).rows
 
 
-def _rows(
-    launch: Launch, payloads: Payloads, part: list[tuple[str, int, int]], sent_ms: int
-) -> Iterator[Row]:
+def _rows(launch: Launch, part: list[tuple[str, int, int]], sent_ms: int) -> Iterator[Row]:
     for kind, number, task in part:
-        one = message(launch, payloads, (kind, number, task), sent_ms)
+        one = message(launch, (kind, number, task), sent_ms)
         yield number, f"{one.workflow}|{kind}|{task}", one

@@ -7,8 +7,6 @@ then writes together. The metrics window is read and written once a round.
 
 from __future__ import annotations
 
-import random
-import string
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +22,7 @@ from spark_jobs.statestore.keys import (
 )
 from spark_jobs.statestore.latencies import bucket_of
 from spark_jobs.statestore.messages import Message, task_print
+from spark_jobs.statestore.payloads import payload
 from spark_jobs.statestore.store import Store
 from spark_jobs.statestore.values import (
     STARTED,
@@ -203,9 +202,9 @@ class Steps:
 
     def _grow(self, message: Message) -> None:
         """A workflow of long ago: ended, with all its TaskRuns."""
-        pool = _random_text(message.size + message.tasks)
+        number = int(message.workflow.rpartition("-")[2])
         for task in range(message.tasks):
-            body = pool[task : task + message.size]
+            body = payload(message.size, number, task)
             self._store.put(task_run_key(message.workflow, task), completed_value(body))
         old = Workflow(message.tasks, message.sent_ms, message.tasks, message.tasks)
         self._store.put(workflow_key(message.workflow), workflow_value(old))
@@ -272,9 +271,3 @@ def rounds(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
 def _count(buckets: dict[int, int], latency_ms: int) -> None:
     bucket = bucket_of(latency_ms)
     buckets[bucket] = buckets.get(bucket, 0) + 1
-
-
-def _random_text(length: int) -> str:
-    """Hard to compress, as payloads are; letters and digits keep three bytes of four."""
-    letters = string.ascii_letters + string.digits + "+/"
-    return "".join(random.choices(letters, k=length))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import zlib
 
 import pytest
 
@@ -12,6 +13,7 @@ from bench.statestore.load import Growth, Launch
 from bench.verdict import Verdict
 from spark_jobs.statestore.latencies import bucket_of, joined, quantile_ms
 from spark_jobs.statestore.messages import task_print
+from spark_jobs.statestore.payloads import payload
 
 LAUNCH = Launch(20, 100, "0badcafe", tasks=10, stuck_every=50)
 TRUTH = LAUNCH.truth
@@ -158,6 +160,13 @@ def test_the_truth_of_a_launch_is_its_messages():
     assert len(kinds) == TRUTH.messages
     assert kinds.count("task-complete") == TRUTH.completes == TRUTH.task_runs - len(TRUTH.stuck)
     assert len(TRUTH.stuck) == 4
+
+
+def test_payloads_are_hard_to_compress():
+    """Megabytes would be written that are none: RocksDB compresses."""
+    text = "".join(payload(1_000, number, 5) for number in range(200)).encode()
+    assert len(zlib.compress(text)) > 0.74 * len(text)
+    assert payload(1_000, 3, 5) == payload(1_000, 3, 5) != payload(1_000, 4, 5)
 
 
 def test_truths_add_up():

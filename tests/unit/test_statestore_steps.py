@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.statestore.ledger import account, judge
-from bench.statestore.load import Launch, Payloads, message
+from bench.statestore.load import Launch, message
 from bench.verdict import Verdict
 from spark_jobs.statestore.keys import TOTALS, due_ms_of, metrics_key, task_run_key, timer_key, workflow_key
 from spark_jobs.statestore.messages import Message, decode, encode, task_print
@@ -24,8 +24,7 @@ T0 = 1_800_000_000_000
 
 
 def sent(launch: Launch) -> list[tuple[int, Message]]:
-    payloads = Payloads(launch.size)
-    return [(seq, message(launch, payloads, what, T0)) for seq, what in enumerate(launch.order(), 1)]
+    return [(seq, message(launch, what, T0)) for seq, what in enumerate(launch.order(), 1)]
 
 
 def run(store: MemoryStore, numbered, batch_ms: int, fire: bool = False):

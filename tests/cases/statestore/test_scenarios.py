@@ -16,10 +16,10 @@ pytestmark = [pytest.mark.statestore, pytest.mark.bench]
 
 SERVER = ServerSettings(timeout_ms=20_000)
 FULL = (
-    Scenario("fresh start, small tasks", 800, 100, paced_s=20, server=SERVER),
-    Scenario("fresh start, large tasks", 500, 10_000, paced_s=20, server=SERVER),
-    Scenario("fresh start, 100 KB tasks", 40, 100_000, server=replace(SERVER, max_messages=500)),
-    Scenario("large state, small tasks", 800, 100, grow_mb=2_000, paced_s=20, server=SERVER),
+    Scenario("fresh start, small tasks", 500, 100, paced_s=20, server=SERVER),
+    Scenario("fresh start, large tasks", 300, 10_000, paced_s=20, server=SERVER),
+    Scenario("fresh start, 100 KB tasks", 30, 100_000, server=replace(SERVER, max_messages=500)),
+    Scenario("large state, small tasks", 500, 100, grow_mb=2_000, paced_s=20, server=SERVER),
 )
 TUNED = Scenario("", 200, 10_000, server=SERVER)
 NO_CHANGELOG = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"}
