@@ -12,7 +12,6 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,13 +24,13 @@ from bench.contract.names import FLUSH_KEY
 from spark_jobs.arguments import Arguments
 from spark_jobs.failure import ended, one_line
 from spark_jobs.jetstream.timings import Timings, read_timings
+from spark_jobs.orders import asked
 from spark_jobs.session import build_session
 from spark_jobs.throughput import PREFIX, CpuMeter, read_files, turn_arguments
 from spark_jobs.window_aggregate import aggregate, read_events
 
 #: Half of the events; bench.source.truth has the closed form.
 KEEP = "value % 2 = 0"
-_POLL_S = 0.02
 #: How what was observed in each micro-batch becomes one; the rest is summed.
 _JOIN: dict[str, Callable[[list[int]], int]] = {"first_end_ms": min, "last_end_ms": max}
 
@@ -145,21 +144,6 @@ def _totals(observed: Iterator[dict[str, int | None]]) -> dict[str, int]:
     return {name: _JOIN.get(name, sum)(values) for name, values in joined.items()}
 
 
-def orders(path: Path) -> Iterator[Order]:
-    """As they are appended, until the order to end."""
-    read = 0
-    while True:
-        lines = path.read_text().split("\n")[:-1]
-        if len(lines) == read:
-            time.sleep(_POLL_S)
-            continue
-        asked = json.loads(lines[read])
-        read += 1
-        if asked.get("end"):
-            return
-        yield Order(**asked)
-
-
 def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="source_turns", allow_abbrev=False)
     add = parser.add_argument
@@ -176,9 +160,9 @@ def run(options: argparse.Namespace) -> None:
     spark = build_session("source_turns", options.master, conf)
     meter = CpuMeter(options.server_pid)
     try:
-        for order in orders(options.orders):
+        for order in asked(options.orders):
             try:
-                told = play(spark, order, options.servers, meter)
+                told = play(spark, Order(**order), options.servers, meter)
             except Exception as error:
                 told = Told(error=one_line(error))
             print(PREFIX + json.dumps(asdict(told)), flush=True)

@@ -17,8 +17,10 @@ from bench.wire.frames import Flags
 
 @dataclass(frozen=True)
 class Truth:
-    """Of facts 1 to n, in order."""
+    """Of some facts, in order."""
 
+    #: A fact's number less 1.
+    index: Ints
     emitted: Flags
     #: The row of each lookup topic that is joined, 0 where there is none; facts × topics.
     matches: Ints
@@ -32,9 +34,8 @@ class Truth:
     @property
     def totals(self) -> Ints:
         """The sum of the values that meet in a row: a right match with a wrong column is seen."""
-        numbers = np.arange(1, len(self.emitted) + 1, dtype=np.int64)
         joined = np.where(self.matches > 0, value_of(self.matches), 0).sum(axis=1)
-        totals: Ints = value_of(numbers) + joined
+        totals: Ints = value_of(self.index + 1) + joined
         return totals
 
 
@@ -50,7 +51,7 @@ def truth_of_rows(workload: Workload, index: Ints) -> Truth:
         matches[:, which] = _match(workload, which, lookup, index)
         if workload.waits_for(lookup):
             emitted &= matches[:, which] > 0
-    return Truth(emitted, matches)
+    return Truth(index, emitted, matches)
 
 
 def _match(workload: Workload, which: int, lookup: Lookup, index: Ints) -> Ints:
@@ -78,9 +79,8 @@ def _status(workload: Workload, which: int, lookup: Lookup, index: Ints, ttl_us:
 
 def due_us(workload: Workload, truth: Truth) -> Ints:
     """How long after the fact its row can be emitted, in event time: when all it waits for is there."""
-    index = np.arange(len(truth.emitted), dtype=np.int64)
-    due = np.zeros(len(index), np.int64)
+    due = np.zeros(len(truth.index), np.int64)
     for which, lookup in enumerate(workload.lookups):
         if lookup.kind == "paired" and workload.waits_for(lookup):
-            np.maximum(due, distance_us(workload, which, index), out=due)
+            np.maximum(due, distance_us(workload, which, truth.index), out=due)
     return due
