@@ -37,9 +37,9 @@ def add_to(commands: Any) -> None:
         "fakegen",
         help="publish topics that join in a known way",
         description="Publishes topics to JetStream (streams JOIN_<topic>, subjects join.<topic>) at a "
-        "constant rate that waits for nobody. Rows, keys and matches are functions of --seed and a row's number alone, so the joined "
-        "rows are known beforehand: --expected writes them. Streams of the same names that an earlier "
-        "run left are replaced.",
+        "constant rate that waits for nobody. Rows, keys and matches are functions of --seed and a row's "
+        "number alone, so the joined rows are known beforehand: --expected writes them. Streams of the same "
+        "names that an earlier run left are replaced.",
         epilog="Exit codes: 0 all published, 1 not, 2 usage.",
     )
     add = parser.add_argument
