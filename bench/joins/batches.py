@@ -85,3 +85,12 @@ def steady_per_s(with_rows: Sequence[BatchLine]) -> float | None:
     counted = with_rows[1:] or with_rows
     took_ms = sum(line.trigger_ms for line in counted)
     return sum(line.rows for line in counted) / took_ms * 1000 if took_ms else None
+
+
+def wall_per_s(lines: Sequence[BatchLine]) -> float | None:
+    """Rows a second by the clock, from the end of the first micro-batch to the end of the last with rows."""
+    with_rows = [line for line in lines if line.rows]
+    if len(with_rows) < 2:
+        return steady_per_s(with_rows)
+    took_ns = with_rows[-1].at_ns - with_rows[0].at_ns
+    return sum(line.rows for line in with_rows[1:]) / took_ns * 1e9 if took_ns > 0 else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.gates import GateReport, evaluate
-from bench.joins.batches import BatchLine, Figures, batch_figures
+from bench.joins.batches import BatchLine, Figures, batch_figures, wall_per_s
 from bench.joins.case import JoinCase
 from bench.joins.joined import Joined
 from bench.joins.ledger import JoinAccount, due_epoch_ns, intended_epoch_ns, settle
@@ -19,6 +19,11 @@ from bench.joins.truth import truth_of
 from bench.joins.workload import CLOSING, Workload
 from bench.latency import LatencyRecorder
 from bench.schedule import Ints
+from bench.stats import theil_sen_slope
+from bench.verdict import Verdict
+
+#: Fewer say nothing about a slope.
+_LEAST_SECONDS = 5
 
 Metrics = Mapping[str, float | int | None]
 
@@ -31,6 +36,16 @@ class Sample:
     sent: int
     joined: int
     memory_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Second:
+    """The rows that were stored in one second of a live case."""
+
+    t_s: float
+    rows: int
+    p50_ms: float
+    p99_ms: float
 
 
 @dataclass(frozen=True)
@@ -61,12 +76,19 @@ class JoinOutcome:
     delay_us: Mapping[str, float | int | None]
     lines: Sequence[BatchLine]
     samples: Sequence[Sample]
+    seconds: Sequence[Second] = ()
     recovery: Recovery | None = None
     tasks: int = 0
+
+    run_id: str = ""
 
     @property
     def name(self) -> str:
         return self.case.name
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.report.verdict
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "report": self.report.as_dict(), "verdict": self.report.verdict.value}
@@ -75,6 +97,7 @@ class JoinOutcome:
 def judge(case: JoinCase, seen: Seen, tasks: int, recovery: Recovery | None = None) -> JoinOutcome:
     workload, published = case.workload, seen.published
     due: Ints | None = None
+    seconds: tuple[Second, ...] = ()
     latency, delay = LatencyRecorder(), LatencyRecorder()
     if published is not None:
         index = np.arange(workload.facts, dtype=np.int64)
@@ -82,6 +105,7 @@ def judge(case: JoinCase, seen: Seen, tasks: int, recovery: Recovery | None = No
         due = due_epoch_ns(workload, truth_of(workload), start, rate)
         _record(latency, seen.joined, intended_epoch_ns(index, start, rate), start, case.warmup_s)
         _record(delay, seen.joined, due, start, case.warmup_s)
+        seconds = _seconds(seen.joined, due, start)
     account = settle(workload, seen.joined, due, case.late_after_s)
     metrics = {
         **account.as_dict(),
@@ -92,6 +116,7 @@ def judge(case: JoinCase, seen: Seen, tasks: int, recovery: Recovery | None = No
         **_publishing(published),
     }
     metrics["emitted_twice"] = max(0, int(metrics["emitted"] or 0) - len(seen.joined))
+    metrics["delay_slope_ms_per_s"] = _slope(seconds, case.warmup_s)
     metrics["state_left"] = state_left(workload, seen.lines)
     return JoinOutcome(
         case,
@@ -102,6 +127,7 @@ def judge(case: JoinCase, seen: Seen, tasks: int, recovery: Recovery | None = No
         delay.total.summary(),
         tuple(seen.lines),
         tuple(seen.samples),
+        seconds,
         recovery,
         tasks,
     )
@@ -125,6 +151,30 @@ def _record(recorder: LatencyRecorder, joined: Joined, from_ns: Ints, start_ns: 
     recorder.record((joined.stored_ns[ours] - since)[measured] // 1000)
 
 
+def _seconds(joined: Joined, due_ns: Ints, start_ns: int) -> tuple[Second, ...]:
+    """Second by second of the clock, by when rows were stored; delays from when they were due."""
+    ours = (joined.numbers >= 1) & (joined.numbers <= len(due_ns))
+    stored = joined.stored_ns[ours]
+    delay_ms = (stored - due_ns[joined.numbers[ours] - 1]) / 1e6
+    at_s = (stored - start_ns) // 1_000_000_000
+    order = np.argsort(at_s, kind="stable")
+    told, firsts = np.unique(at_s[order], return_index=True)
+    parts = np.split(delay_ms[order], firsts[1:])
+    return tuple(
+        Second(float(t_s), len(part), *(float(value) for value in np.percentile(part, (50, 99))))
+        for t_s, part in zip(told, parts, strict=True)
+        if len(part)
+    )
+
+
+def _slope(seconds: Sequence[Second], warmup_s: float) -> float | None:
+    """How much later rows come with every second, by a robust line: a join that keeps up has about none."""
+    warm = [second for second in seconds if second.t_s >= warmup_s]
+    if len(warm) < _LEAST_SECONDS:
+        return None
+    return theil_sen_slope([second.t_s for second in warm], [second.p50_ms for second in warm])
+
+
 def _percentiles(name: str, recorder: LatencyRecorder) -> Figures:
     total = recorder.total
     micros = {p: total.percentile_us(p) for p in (50, 99)}
@@ -135,10 +185,8 @@ def _rates(case: JoinCase, seen: Seen, account: JoinAccount) -> Figures:
     """Rows of all streaming topics a second: of a backlog by its micro-batches, live by the clock."""
     rows = sum(line.rows for line in seen.lines)
     rate = batch_figures(seen.lines)["batch_rows_per_s"]
-    if seen.published is not None and len(seen.joined):
-        # From the first row's intended time to the last row that came out.
-        took_s = (int(seen.joined.stored_ns.max()) - seen.published.start_epoch_ns) / 1e9
-        rate = seen.published.acked / took_s if took_s > 0 else None
+    if seen.published is not None:
+        rate = wall_per_s(seen.lines)
     memory = [sample.memory_bytes for sample in seen.samples if sample.memory_bytes is not None]
     emitted_share = account.hits / account.facts
     return {

@@ -86,7 +86,8 @@ def rows_of(workload: Workload, topic: str, numbers: Ints) -> Rows:
     lookup = lookup_of(workload, topic)
     which = workload.lookups.index(lookup)
     if lookup.kind == "dimension":
-        return Rows(numbers, np.full(len(numbers), ZERO_US, np.int64), (index,))
+        # Rising: as a stream with a watermark, rows of one time would be late.
+        return Rows(numbers, ZERO_US - workload.keys + index, (index,))
     if lookup.kind == "paired":
         partner = index ^ mask_of(workload, which)
         stranger = never_comes(workload, which, partner)

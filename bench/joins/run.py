@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.joins.batches import batch_lines
 from bench.joins.case import JoinCase
@@ -13,7 +13,7 @@ from bench.joins.ledger import due_epoch_ns
 from bench.joins.outcome import JoinOutcome, Sample, Seen, closing_state, judge
 from bench.joins.publishing import LivePublisher, publish_ahead
 from bench.joins.recovery import recovery_of
-from bench.joins.spark_engine import SparkJoins
+from bench.joins.spark_engine import Change, SparkJoins
 from bench.joins.streams import JOINED, JoinStreams
 from bench.joins.truth import truth_of
 from bench.settings import new_run_id
@@ -38,23 +38,37 @@ class Kill:
 
 
 def run_case(
-    engine: SparkJoins, streams: JoinStreams, case: JoinCase, say: Say, kill: Kill | None = None
+    engine: SparkJoins,
+    streams: JoinStreams,
+    case: JoinCase,
+    say: Say,
+    kill: Kill | None = None,
+    change: Change | None = None,
+    stalled_s: float = STALLED_S,
 ) -> JoinOutcome:
     workload = case.workload
     streams.make_topics(workload.topics)
     streams.make_joined()
     try:
         publish_ahead(streams.connect, workload, everything=not case.live)
-        return _Run(engine, streams, case, say, kill).go()
+        return _Run(engine, streams, case, say, kill, change, stalled_s).go()
     finally:
         streams.delete(workload.topics)
 
 
 class _Run:
     def __init__(
-        self, engine: SparkJoins, streams: JoinStreams, case: JoinCase, say: Say, kill: Kill | None
+        self,
+        engine: SparkJoins,
+        streams: JoinStreams,
+        case: JoinCase,
+        say: Say,
+        kill: Kill | None,
+        change: Change | None,
+        stalled_s: float,
     ) -> None:
-        self._engine, self._streams, self._case, self._say, self._kill = engine, streams, case, say, kill
+        self._engine, self._streams, self._case, self._say = engine, streams, case, say
+        self._kill, self._change, self._stalled_s = kill, change, stalled_s
         self._truth = truth_of(case.workload)
         self._due = int(self._truth.emitted.sum())
         self._samples: list[Sample] = []
@@ -64,7 +78,7 @@ class _Run:
 
     def go(self) -> JoinOutcome:
         case, engine = self._case, self._engine
-        engine.start(case.workload, self._run_id, case.batch_rows, case.trigger_ms)
+        engine.start(case.workload, self._run_id, case.batch_rows, case.trigger_ms, self._change)
         began, cpu_s = time.monotonic(), self._cpu_s()
         try:
             if case.rows_per_s is not None:
@@ -85,7 +99,7 @@ class _Run:
             start, rate = published.start_epoch_ns, published.facts_per_s
             due_ns = due_epoch_ns(case.workload, self._truth, start, rate)
             recovery = recovery_of(joined, due_ns, self._killed_ns, case.workload.facts)
-        return judge(case, seen, engine.tasks, recovery)
+        return replace(judge(case, seen, engine.tasks, recovery), run_id=self._run_id)
 
     def _watch(self, began: float) -> None:
         """Until all that is due has come and nothing more comes, or nothing has come for long."""
@@ -106,7 +120,7 @@ class _Run:
 
     def _over(self, count: int, quiet_s: float) -> bool:
         if count < self._due:
-            return quiet_s > STALLED_S
+            return quiet_s > self._stalled_s
         return quiet_s > DRAIN_S or (quiet_s > SETTLE_S and self._drained())
 
     def _drained(self) -> bool:

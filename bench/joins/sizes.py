@@ -35,6 +35,7 @@ class Sizes:
     high_latency_ms: float
     #: Of the rate asked for.
     throughput_share: float
+    late_after_s: float
 
     def live(
         self, name: str, make: Make, rows_per_s: int | None = None, seconds: float | None = None
@@ -42,7 +43,7 @@ class Sizes:
         rate = rows_per_s or self.rows_per_s
         workload = self._of(make, int(rate * (seconds or self.live_s)), rate)
         alerts = Alerts(self.high_latency_ms, self.throughput_share * rate, _least_join_rate(workload))
-        return JoinCase(name, workload, rate, self.warmup_s, alerts)
+        return JoinCase(name, workload, rate, self.warmup_s, alerts, self.late_after_s)
 
     def backlog(self, name: str, make: Make, rows: int | None = None) -> JoinCase:
         workload = self._of(make, rows or self.backlog_rows, self.rows_per_s)
@@ -64,7 +65,7 @@ SMOKE = Sizes(
     full=False,
     rows_per_s=4_000,
     live_s=3.0,
-    recovery_s=10.0,
+    recovery_s=8.0,
     warmup_s=0.0,
     backlog_rows=20_000,
     batch_rows=5_000,
@@ -72,6 +73,7 @@ SMOKE = Sizes(
     spread=256,
     high_latency_ms=120_000.0,
     throughput_share=0.01,
+    late_after_s=240.0,
 )
 FULL = Sizes(
     full=True,
@@ -85,4 +87,5 @@ FULL = Sizes(
     spread=4_096,
     high_latency_ms=5_000.0,
     throughput_share=0.9,
+    late_after_s=60.0,
 )

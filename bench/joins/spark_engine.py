@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import psutil
@@ -18,13 +18,15 @@ from bench.infra.endpoint import NatsEndpoint
 from bench.infra.errors import ServiceError
 from bench.joins.rows import row_count
 from bench.joins.streams import JOINED, JOINED_SUBJECT, stream_of
-from bench.joins.workload import Lookup, Ttl, Workload
+from bench.joins.workload import Lookup, Workload
 from bench.resources import PidsMeter
 from spark_jobs.join_query import JoinOrder, LookupOrder
 from spark_jobs.join_turns import PREFIX
 
 START_WITHIN_S = 180.0
 ANSWER_WITHIN_S = 90.0
+
+Change = Callable[[JoinOrder], JoinOrder]
 
 
 class SparkJoins(OrderedSpark):
@@ -56,14 +58,14 @@ class SparkJoins(OrderedSpark):
     # -- a join ------------------------------------------------------------------------
 
     def start(
-        self, workload: Workload, run_id: str, batch_rows: int, trigger_ms: int, ttl: Ttl | None = None
+        self, workload: Workload, run_id: str, batch_rows: int, trigger_ms: int, change: Change | None = None
     ) -> None:
-        """`ttl` is another than the workload's own: a join that is wrong on purpose."""
+        """`change` makes another join of the order: one that is wrong on purpose, or another way to do it."""
         self.wait_ready()
         self._joins += 1
         checkpoint = str(self.folder / f"checkpoint-{self._joins}")
-        told = workload if ttl is None else replace(workload, ttl=ttl)
-        self._order = join_order(told, run_id, checkpoint, batch_rows, trigger_ms)
+        order = join_order(workload, run_id, checkpoint, batch_rows, trigger_ms)
+        self._order = order if change is None else change(order)
         self._answer({"start": asdict(self._order)}, ANSWER_WITHIN_S)
 
     def check(self) -> None:
