@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from bench.joins.outcome import JoinOutcome
 
-#: The seed's own table, on another machine and another engine.
-PUBLISHED_PER_S = {1: 30_000, 2: 55_000, 4: 100_000, 8: 180_000, 16: 250_000}
-
 
 def core_counts(cores: int | None = None) -> list[int]:
     """1, 2, 4 … up to the machine's."""

@@ -36,6 +36,10 @@ class Sizes:
     #: Of the rate asked for.
     throughput_share: float
     late_after_s: float
+    #: Of the long run, where nothing else is asked for.
+    soak_s: float
+    #: Devices whose status is kept at a time in the memory stress.
+    stress_keys: int
 
     def live(
         self, name: str, make: Make, rows_per_s: int | None = None, seconds: float | None = None
@@ -74,10 +78,12 @@ SMOKE = Sizes(
     high_latency_ms=120_000.0,
     throughput_share=0.01,
     late_after_s=240.0,
+    soak_s=20.0,
+    stress_keys=20_000,
 )
 FULL = Sizes(
     full=True,
-    rows_per_s=20_000,
+    rows_per_s=10_000,
     live_s=40.0,
     recovery_s=60.0,
     warmup_s=15.0,
@@ -88,4 +94,6 @@ FULL = Sizes(
     high_latency_ms=5_000.0,
     throughput_share=0.9,
     late_after_s=60.0,
+    soak_s=300.0,
+    stress_keys=300_000,
 )
