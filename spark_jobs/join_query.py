@@ -1,6 +1,6 @@
 """The joins of the suite `joins`: facts from one JetStream stream, joined to rows of others, into a stream.
 
-A lookup that never expires is read once and broadcast (stream-static). One that expires is a stream of its
+A lookup that never expires is a table in the workers (join_table.py). One that expires is a stream of its
 own, joined by key and event time: a row matches a fact from its own time on for its TTL, and where the fact
 may wait, also if it comes up to `wait_us` after it. Rows that miss are emitted with nulls (immediate), or
 not at all where the missing part is required (smart).
@@ -15,8 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from pyspark.sql.types import LongType, StructField, StructType
 
 from spark_jobs.inline_sink import into_jetstream
-from spark_jobs.jetstream.options import parse_sink
+from spark_jobs.jetstream.options import parse_sink, parse_source
 from spark_jobs.join_state import joined_by_state
+from spark_jobs.join_table import looked_up
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class LookupOrder:
     required: bool = False
     #: Of the rows of a micro-batch, this share is read of this topic.
     share: float = 1.0
+    #: A dimension that Spark broadcasts in every micro-batch, instead of a table in the workers.
+    broadcast: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,37 @@ def joined(spark: SparkSession, order: JoinOrder, access: dict[str, str]) -> Dat
     if order.stateful:
         facts = _timed(facts, "ts")
     total = F.col("value")
+    facts = _look_up(order, facts, access)
     for which, lookup in enumerate(order.lookups):
-        facts = _join(spark, order, facts, which, lookup, access)
+        if not _in_a_table(lookup):
+            facts = _join(spark, order, facts, which, lookup, access)
         total = total + F.coalesce(F.col(f"v{which}"), F.lit(0))
     matches = [F.col(f"m{which}") for which in range(count)]
     return facts.select("seq", total.alias("total"), *matches)
+
+
+def _in_a_table(lookup: LookupOrder) -> bool:
+    return lookup.ttl_us is None and not lookup.broadcast
+
+
+def _look_up(order: JoinOrder, facts: DataFrame, access: dict[str, str]) -> DataFrame:
+    """All tables at once: one crossing into Python, whatever their number."""
+    tables = {which: one for which, one in enumerate(order.lookups) if _in_a_table(one)}
+    if not tables:
+        return facts
+    found = [
+        looked_up(F.col(f"k{which}"), order.run_id, parse_source({"stream": lookup.stream, **access})).alias(
+            f"f{which}"
+        )
+        for which, lookup in tables.items()
+    ]
+    facts = facts.select("*", *found)
+    for which, lookup in tables.items():
+        facts = facts.withColumns({f"m{which}": F.col(f"f{which}.m"), f"v{which}": F.col(f"f{which}.v")})
+        facts = facts.drop(f"f{which}")
+        if lookup.required:
+            facts = facts.where(F.col(f"m{which}").isNotNull())
+    return facts
 
 
 def _join(

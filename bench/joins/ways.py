@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bench.joins.scenarios import Size, enrichment, iot
+from bench.joins.scenarios import Size, enrichment, high_dimensional, iot
 from bench.joins.spark_engine import Change
 from bench.joins.workload import Workload
 from spark_jobs.join_query import JoinOrder
@@ -21,15 +21,19 @@ class Way:
     make: Callable[[Size], Workload]
     change: Change | None = None
     chosen: bool = False
-    needs: str = ""
+    needs: tuple[str, ...] = ()
 
     def absent(self) -> str | None:
         """Why it cannot be measured here."""
-        try:
-            there = not self.needs or importlib.util.find_spec(self.needs) is not None
-        except ModuleNotFoundError:  # the package that it would be in is not there
-            there = False
-        return None if there else f"{self.needs} is not installed"
+        missing = [name for name in self.needs if not _installed(name)]
+        return f"not installed: {', '.join(missing)}" if missing else None
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it would be in
+        return False
 
 
 def _hits_only(size: Size) -> Workload:
@@ -47,9 +51,16 @@ def _by_state(order: JoinOrder) -> JoinOrder:
     return replace(order, by_state=True)
 
 
+def _broadcast(order: JoinOrder) -> JoinOrder:
+    return replace(order, lookups=tuple(replace(one, broadcast=True) for one in order.lookups))
+
+
 WAYS = (
-    Way("dimension: broadcast, stream-static", _hits_only, chosen=True),
+    Way("dimension: table in the workers", _hits_only, chosen=True),
+    Way("dimension: broadcast, stream-static", _hits_only, _broadcast),
     Way("dimension: stream-stream, state for ever", _hits_only, _as_a_stream),
+    Way("five dimensions: tables in the workers", high_dimensional, chosen=True),
+    Way("five dimensions: broadcast, stream-static", high_dimensional, _broadcast),
     Way("rolling TTL: stream-stream by event time", iot, chosen=True),
-    Way("rolling TTL: transformWithState", iot, _by_state, needs="google.protobuf"),
+    Way("rolling TTL: transformWithState", iot, _by_state, needs=("google.protobuf", "pandas")),
 )

@@ -116,8 +116,10 @@ def test_ways(way, full_only, spark, streams, sizes, book, show):
     reason = way.absent()
     if reason is not None:
         pytest.skip(reason)
+    warm = sizes.backlog(f"way {way.name}, warm-up", way.make, sizes.backlog_rows // 10)
+    run_case(spark, streams, warm, show, change=way.change)
     case = sizes.backlog(f"way {way.name}", way.make, sizes.backlog_rows // 5)
-    case = replace(case, batch_rows=sizes.batch_rows // 3)
+    case = replace(case, batch_rows=sizes.rows_per_s)  # what a micro-batch holds live
     outcome = book.note_way(way, run_case(spark, streams, case, show, change=way.change))
     assert outcome.account.seen > 0
     assert outcome.account.exact or not way.chosen, outcome.account
