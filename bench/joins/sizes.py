@@ -49,6 +49,10 @@ class Sizes:
         alerts = Alerts(self.high_latency_ms, self.throughput_share * rate, _least_join_rate(workload))
         return JoinCase(name, workload, rate, self.warmup_s, alerts, self.late_after_s)
 
+    def warm_up(self, make: Make) -> JoinCase | None:
+        """Played before a live case at full size: a JVM compiles what it runs often."""
+        return self.backlog("warm-up", make, self.backlog_rows // 8) if self.full else None
+
     def backlog(self, name: str, make: Make, rows: int | None = None) -> JoinCase:
         workload = self._of(make, rows or self.backlog_rows, self.rows_per_s)
         alerts = Alerts(low_join_rate=_least_join_rate(workload))
@@ -68,8 +72,8 @@ def _least_join_rate(workload: Workload) -> float:
 SMOKE = Sizes(
     full=False,
     rows_per_s=4_000,
-    live_s=3.0,
-    recovery_s=8.0,
+    live_s=2.0,
+    recovery_s=5.0,
     warmup_s=0.0,
     backlog_rows=20_000,
     batch_rows=5_000,
@@ -84,9 +88,9 @@ SMOKE = Sizes(
 FULL = Sizes(
     full=True,
     rows_per_s=10_000,
-    live_s=40.0,
-    recovery_s=60.0,
-    warmup_s=15.0,
+    live_s=30.0,
+    recovery_s=50.0,
+    warmup_s=10.0,
     backlog_rows=1_000_000,
     batch_rows=150_000,
     keys=50_000,

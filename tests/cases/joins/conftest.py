@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bench.joins.book import JoinBook
-from bench.joins.sizes import FULL, SMOKE, Sizes
+from bench.joins.run import run_case
+from bench.joins.sizes import FULL, SMOKE, Make, Sizes
 from bench.joins.spark_engine import SparkJoins
 from bench.joins.streams import JoinStreams
 from bench.manifest import git_state, machine
@@ -34,6 +35,18 @@ def streams(nats_stack) -> Iterator[JoinStreams]:
 def spark(nats_stack) -> Iterator[SparkJoins]:
     with SparkJoins(nats_stack.nats.endpoint, TASKS) as spark:
         yield spark
+
+
+@pytest.fixture(scope="session")
+def warmed(spark, streams, sizes, show) -> Callable[[Make], None]:
+    """Before a live case at full size; in CI speed is not judged."""
+
+    def warm(make: Make) -> None:
+        case = sizes.warm_up(make)
+        if case is not None:
+            run_case(spark, streams, case, show)
+
+    return warm
 
 
 @pytest.fixture(scope="session")

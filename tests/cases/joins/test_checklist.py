@@ -37,21 +37,25 @@ def exact(outcome):
     outcome.report.raise_unless_pass()
 
 
-def test_baseline(spark, streams, sizes, book, show):
+def test_baseline(warmed, spark, streams, sizes, book, show):
     """One topic and no join: what a join costs could not be told from what the rest costs."""
+    warmed(baseline)
     exact(book.note(run_case(spark, streams, sizes.backlog("1 baseline, no join", baseline), show)))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_join_performance(scenario, full_only, spark, streams, sizes, book, show):
+@pytest.mark.bench
+def test_join_performance(scenario, full_only, warmed, spark, streams, sizes, book, show):
     """How fast each join is by itself would not be known: live, generator and broker share its cores."""
+    warmed(SCENARIOS[scenario])
     number = 2 if scenario in ("enrichment", "iot") else 3
     case = sizes.backlog(f"{number} {scenario}", SCENARIOS[scenario])
     exact(book.note(run_case(spark, streams, case, show)))
 
 
 @pytest.mark.parametrize("scenario", ["enrichment", "multi-stream"])
-def test_most_sustainable_throughput(scenario, full_only, spark, streams, sizes, book, show):
+@pytest.mark.bench
+def test_most_sustainable_throughput(scenario, full_only, warmed, spark, streams, sizes, book, show):
     """A rate that a short trial held would be called sustainable."""
 
     def case_at(rate, length):
@@ -59,6 +63,7 @@ def test_most_sustainable_throughput(scenario, full_only, spark, streams, sizes,
         case = sizes.live(f"4 most of {scenario}, {length}", SCENARIOS[scenario], rate, seconds)
         return replace(case, warmup_s=seconds / 3, alerts=replace(case.alerts, low_throughput_per_s=None))
 
+    warmed(SCENARIOS[scenario])
     found, outcome = sustained(
         case_at, lambda case: run_case(spark, streams, case, show), sizes.rows_per_s, 100_000
     )
@@ -69,15 +74,18 @@ def test_most_sustainable_throughput(scenario, full_only, spark, streams, sizes,
 
 
 @pytest.mark.parametrize("load", LOADS)
-def test_latency_under_load(load, full_only, spark, streams, sizes, book, show):
+@pytest.mark.bench
+def test_latency_under_load(load, full_only, warmed, spark, streams, sizes, book, show):
     """A latency measured at rest would be told for one under load."""
     rate = int(sizes.rows_per_s * load)
+    warmed(enrichment)
     case = sizes.live(f"5 latency at {rate:,}/s", enrichment, rate)
     outcome = book.note(run_case(spark, streams, case, show))
     assert outcome.account.exact, outcome.account
     assert outcome.metrics["latency_ms_p99"] is not None
 
 
+@pytest.mark.bench
 def test_memory_stress(full_only, spark, streams, sizes, book, show):
     """A state that is larger than what was tried would be where the join breaks."""
     case = replace(sizes, keys=sizes.stress_keys).backlog("6 memory stress", iot, 4 * sizes.stress_keys)
@@ -86,10 +94,12 @@ def test_memory_stress(full_only, spark, streams, sizes, book, show):
     assert outcome.metrics["state_rows_max"] > sizes.stress_keys // 2
 
 
-def test_long_run(full_only, spark, streams, sizes, settings, book, show):
+@pytest.mark.bench
+def test_long_run(full_only, warmed, spark, streams, sizes, settings, book, show):
     """A join that slows down or grows with time would pass every short case."""
     seconds = float(settings.duration_s or sizes.soak_s)
     rate = max(10, min(sizes.rows_per_s // 2, int(MOST_ROWS / seconds)))
+    warmed(iot)
     case = sizes.live("8 long run, iot", iot, rate, seconds)
     case = replace(case, warmup_s=min(30.0, seconds / 4))
     outcome = book.note(with_drift(run_case(spark, streams, case, show), seconds, wide=seconds < 120))
@@ -97,6 +107,7 @@ def test_long_run(full_only, spark, streams, sizes, settings, book, show):
 
 
 @pytest.mark.parametrize("scenario", ["enrichment", "multi-stream"])
+@pytest.mark.bench
 def test_cores(scenario, full_only, nats_stack, streams, sizes, book, show):
     """Nobody would know whether more cores help."""
     outcomes = []
@@ -111,6 +122,7 @@ def test_cores(scenario, full_only, nats_stack, streams, sizes, book, show):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.name for way in WAYS])
+@pytest.mark.bench
 def test_ways(way, full_only, spark, streams, sizes, book, show):
     """A join would be done in a way because it was the first that worked."""
     reason = way.absent()

@@ -12,15 +12,16 @@ from bench.joins.scenarios import SCENARIOS
 pytestmark = pytest.mark.joins
 
 #: Micro-batches of the case: one of them is cut off in the middle.
-BATCHES = 8
+BATCHES = 5
 
 
 @pytest.mark.recovery
-def test_recovery(spark, streams, sizes, book, show):
+def test_recovery(warmed, spark, streams, sizes, book, show):
     """A join that is killed would forget what it had in its state, or join it twice."""
     rate = sizes.rows_per_s // 2
     case = sizes.live("recovery, multi-stream", SCENARIOS["multi-stream"], rate, sizes.recovery_s)
     case = replace(case, batch_rows=0 if sizes.full else int(rate * sizes.recovery_s) // BATCHES)
+    warmed(SCENARIOS["multi-stream"])
     outcome = book.note(run_case(spark, streams, case, show, Kill()))
     assert outcome.account.exact, outcome.account
     recovery = outcome.recovery

@@ -11,8 +11,9 @@ pytestmark = pytest.mark.joins
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_scenario(scenario, spark, streams, sizes, book, show):
+def test_scenario(scenario, warmed, spark, streams, sizes, book, show):
     """A join would lose, double or mismatch rows, and its rate would look fine."""
+    warmed(SCENARIOS[scenario])
     outcome = book.note(run_case(spark, streams, sizes.live(scenario, SCENARIOS[scenario]), show))
     outcome.report.raise_unless_pass()
     assert outcome.account.exact
@@ -22,8 +23,9 @@ def test_scenario(scenario, spark, streams, sizes, book, show):
 
 
 @pytest.mark.parametrize("emission", EMISSIONS)
-def test_emission(emission, spark, streams, sizes, book, show):
+def test_emission(emission, warmed, spark, streams, sizes, book, show):
     """An emission strategy would wait for what it need not, or give up what it promised to wait for."""
+    warmed(EMISSIONS[emission])
     case = sizes.live(f"emission {emission}", EMISSIONS[emission])
     outcome = book.note(run_case(spark, streams, case, show))
     assert outcome.account.exact, outcome.account
