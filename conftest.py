@@ -53,6 +53,7 @@ BASELINE_HELP = (
 RATES_HELP = "with --matrix: every case but B at each of these rates, e.g. 5000,20000,50000"
 SOURCE_FULL_HELP = "the source suite at 100,000 and 1,000,000 events, its efficiency gated, the whole sweep"
 STATESTORE_FULL_HELP = "the statestore suite's three scenarios, restores and settings at full size"
+JOINS_FULL_HELP = "the joins suite at full size: minutes a case, its alerts gated, the search, the long run"
 FAULT_HELP = (
     f"hurt every case that is run and measure its recovery, repeatable: {FORM}, e.g. engine:kill@12s/2s; "
     f"targets {', '.join(TARGETS)}; kinds {', '.join(KINDS)}"
@@ -97,6 +98,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--transport-full", action="store_true", help="the transport suite over its whole cross product")
     add("--source-full", action="store_true", help=SOURCE_FULL_HELP)
     add("--statestore-full", action="store_true", help=STATESTORE_FULL_HELP)
+    add("--joins-full", action="store_true", help=JOINS_FULL_HELP)
     add("--duration", default=None, metavar="T", help="of the transport soak: 90s, 20m, 12h [by profile]")
     add("--infra", default="auto", help=f"who runs the services: {', '.join(CHOICES)} [%(default)s]")
     add("--nats-image", default=None, help="container image of NATS [JETLAG_NATS_IMAGE or nats:2]")

@@ -1,4 +1,4 @@
-"""`python -m bench COMMAND`: what can be done with the folders that runs have left."""
+"""`python -m bench COMMAND`: what can be done with the folders that runs have left; and a generator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.compare import command as compare_command
+from bench.driverbench.errors import TurnFailed
 from bench.folders import FolderError, run_folders
 from bench.history import HISTORY, read_history
+from bench.infra.errors import InfraError
+from bench.joins import fakegen
 from bench.report import write_report
 from bench.report.folder import is_run_folder, read_run
 from bench.statestore import command as statestore_command
@@ -24,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.words = given[cut + 1 :]
     try:
         done: int = options.do(options)
-    except FolderError as error:
+    except (FolderError, InfraError, TurnFailed) as error:
         print(f"{options.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -48,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     report.set_defaults(do=_report)
     compare_command.add_to(commands)
     statestore_command.add_to(commands)
+    fakegen.add_to(commands)
     return parser
 
 

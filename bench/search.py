@@ -9,15 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from bench.outcome import Outcome
 from bench.verdict import Verdict
 
 Length = Literal["trial", "full"]
+
+
+class Tried(Protocol):
+    """What a run came to, as far as a search is concerned."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def run_id(self) -> str: ...
+
+
+OutcomeT = TypeVar("OutcomeT", bound=Tried)
 #: Runs the case at a rate: short, or as long as the profile says.
-RunAt = Callable[[int, Length], Outcome]
-Why = Callable[[Outcome], str]
+RunAt = Callable[[int, Length], OutcomeT]
+Why = Callable[[OutcomeT], str]
 
 #: Sustained and broken rate are this close in the end, as a share.
 PRECISION = 0.08
@@ -57,8 +69,10 @@ class Found:
         return asdict(self)
 
 
-class Search:
-    def __init__(self, run_at: RunAt, why: Why, start_per_s: int, highest_per_s: int) -> None:
+class Search(Generic[OutcomeT]):
+    def __init__(
+        self, run_at: RunAt[OutcomeT], why: Why[OutcomeT], start_per_s: int, highest_per_s: int
+    ) -> None:
         self._run_at = run_at
         self._why = why
         self._highest = max(LOWEST, highest_per_s)
@@ -67,7 +81,7 @@ class Search:
         #: Why each rate broke, by rate.
         self._broken: dict[int, str] = {}
 
-    def go(self) -> tuple[Found, Outcome]:
+    def go(self) -> tuple[Found, OutcomeT]:
         """What was found, and the last full run: of the confirmed rate, or the one that failed."""
         # Where no trial held, the lowest rate is run in full: its gates say why, or prove the trials wrong.
         rate = self._bracket() or min(self._broken)
@@ -106,7 +120,7 @@ class Search:
         between = nice_rate(math.sqrt(held * broke))
         return between if held < between < broke else None
 
-    def _try(self, rate: int, length: Length) -> Outcome:
+    def _try(self, rate: int, length: Length) -> OutcomeT:
         outcome = self._run_at(rate, length)
         why = "" if outcome.verdict is Verdict.PASS else self._why(outcome)
         self._steps.append(Step(rate, length, outcome.verdict.value, outcome.run_id, why))

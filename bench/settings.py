@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from bench.contract.event import Event, encode_event, value_of
 from bench.contract.names import check_run_id
 from bench.contract.partition import MAX_PARTITIONS
+from bench.duration import seconds_of
 from bench.engine.protocol import WindowClock
 from bench.engine.registry import ENGINES
 from bench.fault.spec import Fault, FaultError, parse_fault
@@ -205,12 +205,10 @@ def _engine_image(image: str | None, engine: str | None) -> str | None:
 
 
 def _duration(text: str) -> int:
-    """`90s`, `20m`, `12h`, `1h30m`; a bare number is seconds."""
-    found = re.fullmatch(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s?)?", text)
-    if not text or found is None:
-        raise UsageError(f"--duration {_shown(text)}: wanted something like 90s, 20m, 12h or 1h30m")
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    total = hours * 3600 + minutes * 60 + seconds
+    try:
+        total = seconds_of(text)
+    except ValueError as error:
+        raise UsageError(f"--duration {_shown(text)}: {error}") from None
     if not MIN_SOAK_S <= total <= MAX_SECONDS:
         raise UsageError(f"--duration {_shown(text)}: must be {MIN_SOAK_S} s to {MAX_SECONDS // 86400} days")
     return total

@@ -24,7 +24,7 @@ from bench.contract.names import FLUSH_KEY
 from spark_jobs.arguments import Arguments
 from spark_jobs.failure import ended, one_line
 from spark_jobs.jetstream.timings import Timings, read_timings
-from spark_jobs.orders import orders
+from spark_jobs.orders import asked
 from spark_jobs.session import build_session
 from spark_jobs.throughput import PREFIX, CpuMeter, read_files, turn_arguments
 from spark_jobs.window_aggregate import aggregate, read_events
@@ -160,9 +160,9 @@ def run(options: argparse.Namespace) -> None:
     spark = build_session("source_turns", options.master, conf)
     meter = CpuMeter(options.server_pid)
     try:
-        for asked in orders(options.orders):
+        for order in asked(options.orders):
             try:
-                told = play(spark, Order(**asked), options.servers, meter)
+                told = play(spark, Order(**order), options.servers, meter)
             except Exception as error:
                 told = Told(error=one_line(error))
             print(PREFIX + json.dumps(asdict(told)), flush=True)

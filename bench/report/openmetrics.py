@@ -18,7 +18,7 @@ _MARKS = ("PASS", "FAIL", "INVALID")
 
 
 @dataclass
-class _Family:
+class Family:
     """A metric and all its samples: the format wants them together."""
 
     name: str
@@ -60,6 +60,11 @@ def openmetrics_text(runs: Sequence[Run], rows: Sequence[Row]) -> str:
         _hops(runs, rows),
         *_components(runs, rows),
     ]
+    return families_text(families)
+
+
+def families_text(families: Sequence[Family]) -> str:
+    """The whole text; a family without a sample is left out."""
     lines = [line for family in families if family.samples for line in family.text()]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
@@ -74,23 +79,23 @@ def _measured(runs: Sequence[Run], rows: Sequence[Row]) -> Iterator[tuple[Run, F
             yield run, row.figures
 
 
-def _runs(runs: Sequence[Run]) -> _Family:
-    family = _Family("jetlag_run", "info", "A run and its verdict.")
+def _runs(runs: Sequence[Run]) -> Family:
+    family = Family("jetlag_run", "info", "A run and its verdict.")
     for run in runs:
         family.add(1, {**_labels(run), "verdict": run.verdict.value}, "_info")
     return family
 
 
-def _verdicts(runs: Sequence[Run]) -> _Family:
-    family = _Family("jetlag_verdict", "stateset", "Which of the three verdicts a run has.")
+def _verdicts(runs: Sequence[Run]) -> Family:
+    family = Family("jetlag_verdict", "stateset", "Which of the three verdicts a run has.")
     for run in runs:
         for mark in _MARKS:
             family.add(int(run.verdict.value == mark), {**_labels(run), "jetlag_verdict": mark})
     return family
 
 
-def _gates(runs: Sequence[Run]) -> _Family:
-    family = _Family("jetlag_gate_passed", "gauge", "1 where a gate holds, else 0.")
+def _gates(runs: Sequence[Run]) -> Family:
+    family = Family("jetlag_gate_passed", "gauge", "1 where a gate holds, else 0.")
     for run in runs:
         for gate in {gate.metric: gate for gate in run.gates}.values():
             labels = {**_labels(run), "gate": gate.metric, "kind": gate.kind}
@@ -98,19 +103,19 @@ def _gates(runs: Sequence[Run]) -> _Family:
     return family
 
 
-def _gauges(runs: Sequence[Run], rows: Sequence[Row]) -> list[_Family]:
+def _gauges(runs: Sequence[Run], rows: Sequence[Row]) -> list[Family]:
     per_s = "events_per_second"
     fields = {
-        "target_rate_per_s": _Family(f"jetlag_target_rate_{per_s}", "gauge", "Rate asked for.", per_s),
-        "input_rate_per_s": _Family(f"jetlag_input_rate_{per_s}", "gauge", "Mean rate produced.", per_s),
-        "output_rate_per_s": _Family(f"jetlag_output_rate_{per_s}", "gauge", "Mean rate out.", per_s),
-        "output_rate_peak_per_s": _Family(
+        "target_rate_per_s": Family(f"jetlag_target_rate_{per_s}", "gauge", "Rate asked for.", per_s),
+        "input_rate_per_s": Family(f"jetlag_input_rate_{per_s}", "gauge", "Mean rate produced.", per_s),
+        "output_rate_per_s": Family(f"jetlag_output_rate_{per_s}", "gauge", "Mean rate out.", per_s),
+        "output_rate_peak_per_s": Family(
             f"jetlag_output_rate_peak_{per_s}", "gauge", "Highest rate out.", per_s
         ),
-        "lag_max": _Family("jetlag_lag_max_events", "gauge", "Highest lag behind the producer.", "events"),
-        "lag_slope_per_s": _Family(f"jetlag_lag_slope_{per_s}", "gauge", "Robust slope of the lag.", per_s),
-        "lost": _Family("jetlag_lost_events", "gauge", "Acknowledged but never seen.", "events"),
-        "duplicates": _Family("jetlag_duplicate_events", "gauge", "Seen more than once.", "events"),
+        "lag_max": Family("jetlag_lag_max_events", "gauge", "Highest lag behind the producer.", "events"),
+        "lag_slope_per_s": Family(f"jetlag_lag_slope_{per_s}", "gauge", "Robust slope of the lag.", per_s),
+        "lost": Family("jetlag_lost_events", "gauge", "Acknowledged but never seen.", "events"),
+        "duplicates": Family("jetlag_duplicate_events", "gauge", "Seen more than once.", "events"),
     }
     for run, figures in _measured(runs, rows):
         for name, family in fields.items():
@@ -118,25 +123,25 @@ def _gauges(runs: Sequence[Run], rows: Sequence[Row]) -> list[_Family]:
     return list(fields.values())
 
 
-def _latency(runs: Sequence[Run], rows: Sequence[Row]) -> _Family:
-    family = _Family("jetlag_latency_seconds", "summary", "Latency from the intended time.", "seconds")
+def _latency(runs: Sequence[Run], rows: Sequence[Row]) -> Family:
+    family = Family("jetlag_latency_seconds", "summary", "Latency from the intended time.", "seconds")
     for run, _ in _measured(runs, rows):
         family.add_summary(run.latency_us, _labels(run))
     return family
 
 
-def _hops(runs: Sequence[Run], rows: Sequence[Row]) -> _Family:
-    family = _Family("jetlag_hop_latency_seconds", "summary", "Latency of one hop.", "seconds")
+def _hops(runs: Sequence[Run], rows: Sequence[Row]) -> Family:
+    family = Family("jetlag_hop_latency_seconds", "summary", "Latency of one hop.", "seconds")
     for run, _ in _measured(runs, rows):
         for hop in run.hops:
             family.add_summary(hop.figures_us, {**_labels(run), "hop": hop.name})
     return family
 
 
-def _components(runs: Sequence[Run], rows: Sequence[Row]) -> list[_Family]:
-    cpu = _Family("jetlag_cpu_cores", "gauge", "Mean CPU of a component.", "cores")
-    memory = _Family("jetlag_memory_max_bytes", "gauge", "Highest resident memory of a component.", "bytes")
-    delay = _Family("jetlag_emission_delay_seconds", "gauge", "Window end to its result.", "seconds")
+def _components(runs: Sequence[Run], rows: Sequence[Row]) -> list[Family]:
+    cpu = Family("jetlag_cpu_cores", "gauge", "Mean CPU of a component.", "cores")
+    memory = Family("jetlag_memory_max_bytes", "gauge", "Highest resident memory of a component.", "bytes")
+    delay = Family("jetlag_emission_delay_seconds", "gauge", "Window end to its result.", "seconds")
     for run, figures in _measured(runs, rows):
         for component in figures.components:
             labels = {**_labels(run), "component": component.name}

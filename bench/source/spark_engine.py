@@ -10,29 +10,25 @@ from typing import Any
 from bench.driverbench.broker import STREAM
 from bench.driverbench.errors import TurnFailed
 from bench.driverbench.ours import RUN_ID
+from bench.engine.ordered_spark import OrderedSpark
 from bench.infra.endpoint import NatsEndpoint
 from bench.source.backlog import Backlog
 from bench.source.turn import Mode, Pipeline, SourceTurn
-from bench.sparkbench.ordered_job import OrderedJob
 from spark_jobs.source_turns import Order
+from spark_jobs.throughput import PREFIX
 
 TURN_WITHIN_S = 240.0
 
 
-class SparkSource(OrderedJob):
+class SparkSource(OrderedSpark):
+    """A context: Spark is started once and plays all turns."""
+
     variant = "spark"
     least_efficiency = 0.7
 
     def __init__(self, nats: NatsEndpoint, server_pids: list[int], tasks: int) -> None:
-        words = ["--master", f"local[{tasks}]"]
-        for pid in server_pids:
-            words += ["--server-pid", str(pid)]
-        super().__init__("source", "spark_jobs.source_turns", nats, words, TURN_WITHIN_S)
-        self._tasks = tasks
-
-    def __enter__(self) -> SparkSource:
-        super().__enter__()
-        return self
+        super().__init__("source", nats, PREFIX)
+        self._server_pids, self._tasks = server_pids, tasks
 
     def play(
         self,
@@ -55,7 +51,7 @@ class SparkSource(OrderedJob):
             window_ms,
             given,
         )
-        told = self.answer(asdict(order))
+        told = self._answer(asdict(order), TURN_WITHIN_S)
         wanted = backlog.messages - int(given.get("startingOffset", "1")) + 1
         if told["rows"] != wanted:
             raise TurnFailed(f"spark read {told['rows']} of {wanted} messages from {mode}")
@@ -74,6 +70,13 @@ class SparkSource(OrderedJob):
 
     def settings(self) -> dict[str, Any]:
         return {"version": importlib.metadata.version("pyspark"), "master": f"local[{self._tasks}]"}
+
+    def _command(self) -> list[str]:
+        words = ["--orders", str(self._orders), "--servers", self._nats.url]
+        words += ["--master", f"local[{self._tasks}]"]
+        for pid in self._server_pids:
+            words += ["--server-pid", str(pid)]
+        return ["spark_jobs.source_turns", *words]
 
 
 def _steady_per_s(batches: list[tuple[int, int]]) -> float:

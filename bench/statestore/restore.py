@@ -5,14 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
+from bench.engine.ordered_spark import OrderedSpark
 from bench.infra.endpoint import NatsEndpoint
-from bench.sparkbench.ordered_job import OrderedJob
 from bench.statestore.load import Growth, Launch
 from bench.statestore.sender import send_growth, send_launch
 from bench.statestore.streams import StateStoreStreams, sink_options
 from spark_jobs.statestore.names import Stores
+from spark_jobs.throughput import PREFIX
 
 TURN_WITHIN_S = 500.0
 #: A message of growth: a hundred TaskRuns of 10 KB.
@@ -54,27 +55,30 @@ class Restore:
         return asdict(self)
 
 
-class RestoreTurns(OrderedJob):
+class RestoreTurns(OrderedSpark):
     """A context: one Spark; the stream holds a launch, then growth."""
 
     def __init__(self, nats: NatsEndpoint, launch: Launch, largest_mb: int) -> None:
-        super().__init__("restore", "spark_jobs.statestore.restore_turns", nats, [], TURN_WITHIN_S)
-        self._launch = launch
+        super().__init__("restore", nats, PREFIX)
+        self._work = launch
         self._growth = Growth(largest_mb * GROWTH_BYTES + _SPARE * GROWTH_BYTES)
 
-    def __enter__(self) -> RestoreTurns:
+    def _command(self) -> list[str]:
+        words = ["--orders", str(self._orders), "--servers", self._nats.url]
+        return ["spark_jobs.statestore.restore_turns", *words]
+
+    def __enter__(self) -> Self:
         with StateStoreStreams(self._nats) as streams:
             streams.make_all()
-        send_launch(sink_options(self._nats), self._launch)
+        send_launch(sink_options(self._nats), self._work)
         send_growth(sink_options(self._nats), self._growth)
-        super().__enter__()
-        return self
+        return super().__enter__()
 
     def measure(self, cut: Cut, restarts: int = 3) -> Restore:
         order = {
             "stores": cut.stores,
             "partitions": cut.partitions,
-            "messages": self._launch.truth.messages,
+            "messages": self._work.truth.messages,
             "grown": cut.state_mb * self._growth.tasks,
             "batch_messages": 2_000,
             "batch_growth": 50,
@@ -83,7 +87,7 @@ class RestoreTurns(OrderedJob):
             "restarts": restarts,
             "conf": dict(cut.conf),
         }
-        return restore_of(cut, self.answer(order))
+        return restore_of(cut, self._answer(order, TURN_WITHIN_S))
 
 
 def restore_of(cut: Cut, told: Mapping[str, Any]) -> Restore:

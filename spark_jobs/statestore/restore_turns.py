@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.failure import ended, one_line
-from spark_jobs.orders import orders
+from spark_jobs.orders import asked
 from spark_jobs.session import build_session
 from spark_jobs.statestore.names import Stores
 from spark_jobs.statestore.progress import state_line
@@ -160,9 +160,9 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> None:
     spark = build_session("restore_turns", options.master, conf_of(Shape(), {}))
     try:
-        for asked in orders(options.orders):
+        for order in asked(options.orders):
             try:
-                told = play(spark, RestoreOrder(**asked), options.servers)
+                told = play(spark, RestoreOrder(**order), options.servers)
             except Exception as error:
                 told = RestoreTold(error=one_line(error))
             print(PREFIX + json.dumps(asdict(told)), flush=True)

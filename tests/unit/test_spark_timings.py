@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spark_jobs.jetstream.timings import read_timings, timed
-from spark_jobs.orders import orders
+from spark_jobs.orders import asked
 from spark_jobs.source_turns import Order, _totals
 
 
@@ -66,7 +66,7 @@ def test_orders_are_read_when_they_are_whole(tmp_path, torn):
         '"batch_rows": 1, "files_per_trigger": 1}\n'
     )
     path.write_text(line + torn)
-    asked = orders(path)
-    assert Order(**next(asked)) == Order("files", "filter", "r", "S", "f", 1, 1)
+    told = asked(path)
+    assert Order(**next(told)) == Order("files", "filter", "r", "S", "f", 1, 1)
     path.write_text(line + '{"end": true}\n')
-    assert list(asked) == []
+    assert list(told) == []
