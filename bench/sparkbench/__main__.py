@@ -24,10 +24,11 @@ from bench.infra.service import running
 from bench.manifest import machine
 from bench.runfiles import ReportsError
 from bench.setup.progress import Progress
+from bench.sparkbench.cores import cores_apart
 from bench.sparkbench.ladder import Length, Rung, climb
 from bench.sparkbench.preload import TASKS, Preload, fill_stream, write_files
 from bench.sparkbench.raw_fetch import fetch_raw
-from bench.sparkbench.report import EMISSION_RATE, Report
+from bench.sparkbench.report import EFFICIENCY, EMISSION_RATE, Report
 from bench.sparkbench.spark_turns import spark_turns
 from bench.sparkbench.turn import FILES, JETSTREAM, Turn
 from bench.stack import Stack
@@ -36,6 +37,7 @@ from bench.wire.errors import WireError
 
 REPORTS = Path("reports")
 OUTPUT = REPORTS / "spark.json"
+APART = REPORTS / "spark-apart.json"
 NOT_MEASURED = 2
 
 
@@ -58,9 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A CI that cancels sends SIGTERM: ended as by Ctrl-C, services and children are ended too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     progress = Progress("bench-spark")
+    output = APART if options.apart else OUTPUT
     try:
-        report = _measure(options, progress.tick)
-        report.write(OUTPUT)
+        report = (_measure_apart if options.apart else _measure)(options, progress.tick)
+        report.write(output)
     except KeyboardInterrupt:
         progress.done()
         print("bench-spark: interrupted", file=sys.stderr)
@@ -70,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bench-spark: {error}", file=sys.stderr)
         return NOT_MEASURED
     progress.done()
-    return _tell(report)
+    return _tell(report, output)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -78,6 +81,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--quick", action="store_true", help="one short round and one rate: rough")
     add("--rates", type=_rates, help="events/s of the C-spark runs, parted by commas")
+    add("--apart", action="store_true", help="only the sources, with cores that are the server's alone")
     add("--spark-conf", action="append", default=[], metavar="K=V", help="a Spark setting, repeatable")
     return parser.parse_args(arguments)
 
@@ -102,11 +106,23 @@ def _measure(options: argparse.Namespace, show: Callable[[str], None]) -> Report
     return Report(turns, rungs, settings, before)
 
 
-def _compare_sources(plan: Plan, conf: list[str], show: Callable[[str], None]) -> list[Turn]:
+def _measure_apart(options: argparse.Namespace, show: Callable[[str], None]) -> Report:
+    """What the source costs the engine alone: on a machine of its own the server takes none of its cores."""
+    plan = QUICK if options.quick else FULL
+    before = machine()
+    turns = _compare_sources(plan, options.spark_conf, show, apart=True)
+    settings = {"events": plan.events, "batch_rows": plan.batch_rows, "rounds": plan.rounds, "apart": True}
+    return Report(turns, (), settings, before, bars=(EFFICIENCY,))
+
+
+def _compare_sources(
+    plan: Plan, conf: list[str], show: Callable[[str], None], apart: bool = False
+) -> list[Turn]:
     with tempfile.TemporaryDirectory(prefix="jetlag-events-") as folder, ExitStack() as stack:
         nats = LocalNats()
         stack.enter_context(running(nats))
-        preload = Preload(plan.events, plan.batch_rows, TASKS, Path(folder))
+        tasks = stack.enter_context(cores_apart(nats.pids())) if apart else TASKS
+        preload = Preload(plan.events, plan.batch_rows, tasks, Path(folder))
         with Broker(nats) as broker:
             show(f"storing {plan.events:,} events")
             fill_stream(broker, preload, "file")
@@ -130,10 +146,10 @@ def _climb(plan: Plan, rates: Sequence[int], conf: list[str], show: Callable[[st
         return climb(Stack("local", nats), rates, plan.length, spark, REPORTS, show)
 
 
-def _tell(report: Report) -> int:
+def _tell(report: Report, output: Path) -> int:
     for table in report.tables():
         print(*table, "", sep="\n")
-    print(f"all turns: {OUTPUT}")
+    print(f"all turns: {output}")
     judged = report.judged
     for reason in (*judged.invalid_reasons, *map(str, judged.violations)):
         print(f"bench-spark: bar missed: {reason}", file=sys.stderr)

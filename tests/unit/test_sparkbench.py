@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import orjson
 import pytest
 
 from bench.driverbench.errors import TurnFailed
 from bench.sparkbench.__main__ import _parse
+from bench.sparkbench.cores import cores_apart
 from bench.sparkbench.ladder import Rung, emission_delay_ms_p99, sustained
-from bench.sparkbench.report import Report
+from bench.sparkbench.report import EFFICIENCY, Report
 from bench.sparkbench.spark_turns import _turn, told_lines
 from bench.sparkbench.turn import FILES, JETSTREAM, RAW, Turn, efficiency, median_turn
 from bench.verdict import Verdict
@@ -109,3 +112,28 @@ def test_bad_rates_are_one_line(text, capsys):
         _parse([f"--rates={text}"])
     assert ended.value.code == 2
     assert f"--rates: {text}" in capsys.readouterr().err
+
+
+def test_cores_apart_are_given_back_and_not_shared():
+    """The server would take the engine's time after all, or all that follows would have half a machine."""
+    ours = os.sched_getaffinity(0)
+    if len(ours) < 2:
+        pytest.skip("one core cannot be parted")
+    server = subprocess.Popen(["sleep", "30"])
+    try:
+        with cores_apart([server.pid]) as count:
+            theirs = os.sched_getaffinity(server.pid)
+            assert len(os.sched_getaffinity(0)) == count
+            assert not theirs & os.sched_getaffinity(0)
+            assert theirs | os.sched_getaffinity(0) == ours
+    finally:
+        server.kill()
+        server.wait()
+    assert os.sched_getaffinity(0) == ours
+
+
+def test_apart_only_the_efficiency_is_judged():
+    """Runs that were not made would be bars missed."""
+    report = Report(turns(100.0, 100.0, 80.0), (), {}, {}, bars=(EFFICIENCY,))
+    assert report.judged.verdict is Verdict.PASS
+    assert len(report.tables()) == 2
