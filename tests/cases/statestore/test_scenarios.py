@@ -82,7 +82,7 @@ def test_restores(by, nats_stack, book, full, show):
 @pytest.mark.parametrize("name", TRIED)
 def test_a_setting(name, nats_stack, tmp_path, book, full, show):
     """A setting would be chosen by what somebody has read."""
-    scenario = replace(TUNED, name=name, server=replace(SERVER, conf=TRIED[name]))
+    scenario = replace(TUNED, name=name, server=replace(SERVER, **TRIED[name]))
     wanted = scenario if full else smaller(scenario)
     outcome = run_scenario(nats_stack.nats.endpoint, wanted, tmp_path / "run", show)
     outcome.report.raise_unless_pass()
