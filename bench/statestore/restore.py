@@ -81,9 +81,10 @@ class RestoreTurns(OrderedJob):
         self.answer(
             {"phase": "new", "stores": cut.stores, "partitions": cut.partitions, "conf": dict(cut.conf)}
         )
-        send_launch(options, launch)
-        messages = launch.truth.messages
-        work = self.answer({"phase": "run", "messages": messages, "batch": WORK_BATCH})["batches"]
+        messages, work = 0, []
+        if cut.with_work:
+            messages = send_launch(options, launch)
+            work = self.answer({"phase": "run", "messages": messages, "batch": WORK_BATCH})["batches"]
         growth = Growth(cut.state_mb * GROWTH_BYTES)
         send_growth(options, growth)
         run = {"phase": "run", "messages": messages, "grown": growth.truth.grown, "batch": GROWTH_BATCH}
@@ -105,7 +106,7 @@ def restore_of(
     firsts = [batches[0][2] for batches in looks]
     laters = [statistics.median(ms for _, _, ms, _ in batches[1:]) for batches in looks]
     beyond = [first - later for first, later in zip(firsts, laters, strict=True)]
-    counted = work[_WARM:] if cut.with_work else []
+    counted = work[_WARM:]
     seconds = sum(ms for _, _, ms, _ in counted) / 1000
     return Restore(
         stores=cut.stores,

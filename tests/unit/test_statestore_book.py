@@ -114,7 +114,7 @@ def test_a_restore_is_what_the_first_batch_took_beyond_the_others():
     row = made_restore(Cut("variables", with_work=True), [(2_000, 4_000_000, 1_000, 0)])
     assert (row.restore_s, row.first_s, row.load_s) == (1.475, 2.0, 0.8)
     assert (row.messages_per_s, row.mb_per_s) == (2_000, 4.0)
-    assert made_restore(Cut()).messages_per_s is None
+    assert restore_of(Cut(), [], [(50, 1, 1, 0)], [[(8, 1, 9, 7), (8, 1, 5, 0)]], {}).messages_per_s is None
 
 
 def test_the_book_is_whole(tmp_path):
