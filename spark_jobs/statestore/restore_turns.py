@@ -109,7 +109,7 @@ class Turn:
         shutil.rmtree(self._checkpoint, ignore_errors=True)
 
     def _until(self, batch: int, enough: Callable[[], bool]) -> list[Line]:
-        """Run until there is enough, and stop between two batches; Spark's account of the batches."""
+        """Run until there is enough; Spark's account of the batches."""
         query = self._start(batch)
         deadline = time.monotonic() + _PATIENCE_S
         while not enough():
@@ -120,8 +120,8 @@ class Turn:
                 query.stop()
                 raise TimeoutError(f"not done within {_PATIENCE_S:g} s")
             time.sleep(_POLL_S)
-        while query.status["isTriggerActive"] and query.isActive and time.monotonic() < deadline:
-            time.sleep(_POLL_S / 10)
+        # At once: with no pause between batches, to wait for one would be to run many more. The batch that is
+        # cut off is run again after the restart.
         query.stop()
         return [state_line(json.loads(report.json)) for report in query.recentProgress]
 
