@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from bench.report.markup import Html
 from bench.source.breakdown import Stage, stages
 from bench.source.growth import Growth
 from bench.source.outcome import SourceOutcome
-from bench.source.page import Section, source_page
+from bench.source.page import Section, section_lines, source_page, write_suite
 from bench.source.picture import Bar, picture
 from bench.source.sweep import Point
 from bench.source.tables import cases_table, front_table, growth_table, stages_table
-from bench.transport.tables import markdown
 
 _CASES = (
     "Efficiency is the rate through the source over the slower of the bare reader and the engine over files. "
@@ -66,14 +64,9 @@ class SourceBook:
         return picture(self.points, self._beside()) if self.points else None
 
     def lines(self) -> list[str]:
-        lines: list[str] = []
-        for title, note, table in self.sections():
-            if len(table) > 1:
-                lines += [f"### {title}", "", note, "", *markdown(table), ""]
-        return lines
+        return section_lines(self.sections())
 
     def write(self) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
         content = {
             "manifest": self.manifest,
             "cases": [one.as_dict() for one in self.outcomes],
@@ -85,14 +78,9 @@ class SourceBook:
             "stages": [asdict(stage) for stage in self.stages()],
             "growth": [asdict(row) for row in self.growth],
         }
-        (self.folder / "source.json").write_text(json.dumps(content, indent=1) + "\n")
-        (self.folder / "source.md").write_text("\n".join(self.lines()) + "\n")
-        drawing = self.drawing()
-        if drawing:
-            (self.folder / "source.svg").write_text(drawing + "\n")
-        page = self.folder / "source.html"
-        page.write_text(source_page(self.sections(), drawing))
-        return page
+        sections, drawing = self.sections(), self.drawing()
+        page = source_page(sections, drawing)
+        return write_suite(self.folder, "source", content, sections, drawing, page)
 
     def _beside(self) -> list[Bar]:
         ours = [one for one in self.outcomes if (one.engine, one.pipeline) == ("spark", "filter")]

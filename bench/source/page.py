@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from bench.report.markup import Html, joined, tag
 from bench.report.page import asset, content_policy
 from bench.source.tables import Table
+from bench.transport.tables import markdown
 
 Section = tuple[str, str, Table]
 
@@ -32,6 +36,34 @@ def suite_page(title: str, sections: Sequence[Section], drawing: Html | None, dr
     figure = tag("section", tag("h2", drawn), tag("div", drawing, class_="scroll")) if drawing else None
     body = tag("body", tag("main", tag("h1", title), told, figure))
     return joined(Html("<!doctype html>\n"), tag("html", head, body, lang="en"), "\n")
+
+
+def section_lines(sections: Sequence[Section]) -> list[str]:
+    """The same as Markdown."""
+    lines: list[str] = []
+    for title, note, table in sections:
+        if len(table) > 1:
+            lines += [f"### {title}", "", note, "", *markdown(table), ""]
+    return lines
+
+
+def write_suite(
+    folder: Path,
+    name: str,
+    content: dict[str, Any],
+    sections: Sequence[Section],
+    drawing: Html | None,
+    page: str,
+) -> Path:
+    """name.json, name.md, name.svg if there is a drawing, and name.html, whose path is returned."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+    (folder / f"{name}.md").write_text("\n".join(section_lines(sections)) + "\n")
+    if drawing:
+        (folder / f"{name}.svg").write_text(drawing + "\n")
+    whole = folder / f"{name}.html"
+    whole.write_text(page)
+    return whole
 
 
 def _section(title: str, note: str, table: Table) -> Html:

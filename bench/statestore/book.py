@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report.markup import Html
-from bench.source.page import Section, suite_page
+from bench.source.page import Section, section_lines, suite_page, write_suite
 from bench.statestore.load import Truth
 from bench.statestore.outcome import ScenarioOutcome, outcome_of
 from bench.statestore.picture import picture
@@ -24,7 +24,6 @@ from bench.statestore.tables import (
     tuning_table,
 )
 from bench.statestore.tuning import Tuned
-from bench.transport.tables import markdown
 
 _TITLE = "One partition, one big store"
 _SPEED = (
@@ -80,25 +79,15 @@ class StateStoreBook:
         return picture(self.outcomes, self.restores) if any(one.series for one in self.outcomes) else None
 
     def lines(self) -> list[str]:
-        lines: list[str] = []
-        for title, note, table in self.sections():
-            if len(table) > 1:
-                lines += [f"### {title}", "", note, "", *markdown(table), ""]
-        return lines
+        return section_lines(self.sections())
 
     def write(self) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
         content = {
             "manifest": self.manifest,
             "scenarios": [one.as_dict() for one in self.outcomes],
             "restores": [one.as_dict() for one in self.restores],
             "settings": [one.as_dict() for one in self.tuned],
         }
-        (self.folder / "statestore.json").write_text(json.dumps(content, indent=1) + "\n")
-        (self.folder / "statestore.md").write_text("\n".join(self.lines()) + "\n")
-        drawing = self.drawing()
-        if drawing:
-            (self.folder / "statestore.svg").write_text(drawing + "\n")
-        page = self.folder / "statestore.html"
-        page.write_text(suite_page(_TITLE, self.sections(), drawing, "Over time"))
-        return page
+        sections, drawing = self.sections(), self.drawing()
+        page = suite_page(_TITLE, sections, drawing, "Over time")
+        return write_suite(self.folder, "statestore", content, sections, drawing, page)

@@ -10,13 +10,16 @@ from bench.statestore.outcome import Disk, ScenarioOutcome
 
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 
-#: What is tried, by name; the first is what the suite runs with.
-TRIED: dict[str, tuple[str, ...]] = {
-    "as chosen": (),
-    "changelog checkpointing off": (f"{_ROCKSDB}.changelogCheckpointing.enabled=false",),
-    "keys counted (trackTotalNumberOfRows)": (f"{_ROCKSDB}.trackTotalNumberOfRows=true",),
-    "memory bounded to 64 MB": (f"{_ROCKSDB}.boundedMemoryUsage=true", f"{_ROCKSDB}.maxMemoryUsageMB=64"),
-    "memory bounded to 500 MB": (f"{_ROCKSDB}.boundedMemoryUsage=true", f"{_ROCKSDB}.maxMemoryUsageMB=500"),
+#: What is changed of the usual settings, by name; the first is as they are.
+TRIED: dict[str, dict[str, Any]] = {
+    "as chosen": {},
+    "changelog checkpointing off": {"conf": (f"{_ROCKSDB}.changelogCheckpointing.enabled=false",)},
+    "keys counted (trackTotalNumberOfRows)": {"conf": (f"{_ROCKSDB}.trackTotalNumberOfRows=true",)},
+    "memory bounded to 64 MB": {
+        "conf": (f"{_ROCKSDB}.boundedMemoryUsage=true", f"{_ROCKSDB}.maxMemoryUsageMB=64")
+    },
+    "micro-batches of 1,000 messages": {"max_messages": 1_000},
+    "micro-batches of 15,000 messages": {"max_messages": 15_000},
 }
 
 

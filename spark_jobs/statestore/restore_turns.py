@@ -1,21 +1,23 @@
 """Turns of a restore: a store is filled, its query stopped, and started again on its checkpoint, in one JVM.
 
-Each order (JSON, see spark_jobs/orders.py) says how the state is cut and how large it is. The stream holds
-workflows first and then state to grow; what comes after the restart is a few messages a batch, so that the
-first batch after it, which loads the stores, is as small as those that follow.
+Orders (JSON, see spark_jobs/orders.py) come in this sequence: `new` says how the state is cut; `run` works
+until so many messages are done and so many TaskRuns grown, which must be all that the stream holds; `restart`
+starts the query again and looks at its first batches. The batches after a restart are small and alike, so
+that what the first took beyond the others is the restore.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -32,32 +34,31 @@ _POLL_S = 0.05
 _PATIENCE_S = 400.0
 #: Batches looked at after a restart; the first has loaded the stores.
 _LOOKED_AT = 4
+#: No timer falls due in here.
+_TIMEOUT_MS = 3_600_000
+
+Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class RestoreOrder:
-    stores: Stores
-    partitions: int
-    #: Messages of workflows at the stream's beginning, and TaskRuns to grow the state by after them.
-    messages: int
-    grown: int
-    #: Of a batch: while workflows run, while the state grows, and after a restart.
-    batch_messages: int
-    batch_growth: int
-    batch_after: int
-    restarts: int
+    phase: Literal["new", "run", "restart"]
+    stores: Stores = "one"
+    partitions: int = 1
     conf: Mapping[str, str] = field(default_factory=dict)
+    #: Since `new`, in all.
+    messages: int = 0
+    grown: int = 0
+    #: Messages of a batch.
+    batch: int = 1
 
 
 @dataclass
 class RestoreTold:
     error: str = ""
-    #: Of the batches with workflows: messages, bytes put, time of the whole batch.
-    work: list[tuple[int, int, int]] = field(default_factory=list)
-    put_bytes: int = 0
-    #: By restart, by batch: time of the whole batch, and Spark's load time summed over its stores.
-    restarts: list[list[tuple[int, int]]] = field(default_factory=list)
-    #: Of the last restart: how it was loaded.
+    #: Of each batch: messages, bytes put, time of the whole batch, Spark's load time summed over its stores.
+    batches: list[tuple[int, int, int, int]] = field(default_factory=list)
+    #: Of a restart: how its stores were loaded.
     loaded: dict[str, int] = field(default_factory=dict)
 
 
@@ -78,74 +79,94 @@ class _Looker:
     def total(self, name: str) -> int:
         return sum(part[name] for part in self.totals.values())
 
+    def busy(self) -> int:
+        return sum(messages > 0 for messages, _ in self.batches.values())
 
-class _Turn:
-    def __init__(self, spark: SparkSession, order: RestoreOrder, servers: str, checkpoint: str) -> None:
-        self._spark, self._order, self._servers, self._checkpoint = spark, order, servers, checkpoint
-        self.looker = _Looker()
 
-    def start(self, batch: int) -> StreamingQuery:
-        shape = Shape(self._order.stores, self._order.partitions, 3_600_000, batch)
-        for name, value in conf_of(shape, self._order.conf).items():
-            if name.startswith("spark.sql."):
-                self._spark.conf.set(name, value)
-        rows = outputs(self._spark, read_messages(self._spark, self._servers, shape), shape)
-        writer = rows.writeStream.foreachBatch(self.looker).outputMode("append")
-        return (
-            writer.option("checkpointLocation", self._checkpoint).trigger(processingTime="0 seconds").start()
-        )
+class Turn:
+    """One way to cut the state, from its first message on."""
 
-    def until(self, query: StreamingQuery, enough: Any, what: str) -> list[dict[str, Any]]:
-        """Run until there is enough, and stop between two batches; Spark's account of the batches."""
+    def __init__(self, spark: SparkSession, cut: RestoreOrder, servers: str) -> None:
+        self._spark, self._cut, self._servers = spark, cut, servers
+        self._checkpoint = tempfile.mkdtemp(prefix="jetlag-restore-")
+        self._looker = _Looker()
+
+    def run(self, order: RestoreOrder) -> RestoreTold:
+        looker = self._looker
+
+        def enough() -> bool:
+            return looker.total("messages") >= order.messages and looker.total("grown") >= order.grown
+
+        return RestoreTold(batches=self._batches(self._until(order.batch, enough)))
+
+    def restart(self, order: RestoreOrder) -> RestoreTold:
+        before = self._looker.busy()
+        lines = self._until(order.batch, lambda: self._looker.busy() >= before + _LOOKED_AT)
+        loaded = {name: value for name, value in lines[0]["state"].items() if _says_how(name)}
+        return RestoreTold(batches=self._batches(lines), loaded=loaded)
+
+    def close(self) -> None:
+        shutil.rmtree(self._checkpoint, ignore_errors=True)
+
+    def _until(self, batch: int, enough: Callable[[], bool]) -> list[Line]:
+        """Run until there is enough; Spark's account of the batches."""
+        query = self._start(batch)
         deadline = time.monotonic() + _PATIENCE_S
         while not enough():
             if not query.isActive:
                 failure = query.exception()
                 raise failure if failure is not None else RuntimeError("the query has ended")
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{what} took longer than {_PATIENCE_S:g} s")
+                query.stop()
+                raise TimeoutError(f"not done within {_PATIENCE_S:g} s")
             time.sleep(_POLL_S)
-        while query.status["isTriggerActive"] and query.isActive and time.monotonic() < deadline:
-            time.sleep(_POLL_S / 10)
+        # At once: with no pause between batches, to wait for one would be to run many more. The batch that is
+        # cut off is run again after the restart.
         query.stop()
         return [state_line(json.loads(report.json)) for report in query.recentProgress]
 
+    def _start(self, batch: int) -> StreamingQuery:
+        shape = Shape(self._cut.stores, self._cut.partitions, _TIMEOUT_MS, batch)
+        for name, value in conf_of(shape, self._cut.conf).items():
+            if name.startswith("spark.sql."):
+                self._spark.conf.set(name, value)
+        rows = outputs(self._spark, read_messages(self._spark, self._servers, shape), shape)
+        writer = rows.writeStream.foreachBatch(self._looker).outputMode("append")
+        writer = writer.option("checkpointLocation", self._checkpoint)
+        return writer.trigger(processingTime="0 seconds").start()
 
-def play(spark: SparkSession, order: RestoreOrder, servers: str) -> RestoreTold:
-    told = RestoreTold()
-    with tempfile.TemporaryDirectory(prefix="jetlag-restore-") as checkpoint:
-        turn = _Turn(spark, order, servers, checkpoint)
-        looker = turn.looker
-        if order.messages:
-            query = turn.start(order.batch_messages)
-            lines = turn.until(query, lambda: looker.total("messages") >= order.messages, "the work")
-            told.work = [
-                (*looker.batches[line["batch_id"]], line["trigger_ms"])
-                for line in lines
-                if line["batch_id"] in looker.batches
-            ]
-        if looker.total("grown") < order.grown:
-            turn.until(
-                turn.start(order.batch_growth), lambda: looker.total("grown") >= order.grown, "the growth"
-            )
-        told.put_bytes = sum(put for _, put in looker.batches.values())
-        for _ in range(order.restarts):
-            before = len(looker.batches)
-            query = turn.start(order.batch_after)
-            lines = turn.until(
-                query, lambda before=before: len(looker.batches) >= before + _LOOKED_AT, "the restart"
-            )
-            told.restarts.append([(line["trigger_ms"], load_ms(line)) for line in lines])
-            told.loaded = {
-                name: value
-                for name, value in lines[0]["state"].items()
-                if "Load" in name or "Replay" in name or "SstFileSize" in name
-            }
-    return told
+    def _batches(self, lines: list[Line]) -> list[tuple[int, int, int, int]]:
+        """Those with messages; a batch that was cut off when the query was stopped is not among them."""
+        found = []
+        for line in lines:
+            messages, put = self._looker.batches.get(line["batch_id"], (0, 0))
+            if messages:
+                load_ms = int(line["state"].get("rocksdbLoadLatencyMs", 0))
+                found.append((messages, put, int(line["trigger_ms"]), load_ms))
+        return found
 
 
-def load_ms(line: dict[str, Any]) -> int:
-    return int(line["state"].get("rocksdbLoadLatencyMs", 0))
+def _says_how(name: str) -> bool:
+    return any(word in name for word in ("Load", "Replay", "SstFileSize"))
+
+
+class Turns:
+    def __init__(self, spark: SparkSession, servers: str) -> None:
+        self._spark, self._servers = spark, servers
+        self._turn: Turn | None = None
+
+    def obey(self, order: RestoreOrder) -> RestoreTold:
+        if order.phase == "new":
+            self.close()
+            self._turn = Turn(self._spark, order, self._servers)
+            return RestoreTold()
+        if self._turn is None:
+            raise ValueError(f"order {order.phase} before an order new")
+        return self._turn.run(order) if order.phase == "run" else self._turn.restart(order)
+
+    def close(self) -> None:
+        if self._turn is not None:
+            self._turn.close()
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
@@ -159,14 +180,16 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> None:
     spark = build_session("restore_turns", options.master, conf_of(Shape(), {}))
+    turns = Turns(spark, options.servers)
     try:
         for order in asked(options.orders):
             try:
-                told = play(spark, RestoreOrder(**order), options.servers)
+                told = turns.obey(RestoreOrder(**order))
             except Exception as error:
                 told = RestoreTold(error=one_line(error))
             print(PREFIX + json.dumps(asdict(told)), flush=True)
     finally:
+        turns.close()
         spark.stop()
 
 

@@ -80,12 +80,13 @@ def made_outcome(folder, **more):
     )
 
 
-def made_told(work=()):
-    return {
-        "put_bytes": 5_000_000,
-        "work": [[2_000, 1_000_000, 9_000], [2_000, 1_000_000, 9_000], *work],
-        "restarts": [[[1_500, 700], [500, 5], [600, 5]], [[2_500, 900], [500, 5], [500, 5]]],
-    }
+def made_restore(cut, work=()):
+    warm = [(2_000, 1_000_000, 9_000, 0)] * 2
+    looks = [
+        [(8, 1, 1_500, 700), (8, 1, 500, 5), (8, 1, 600, 5)],
+        [(8, 1, 2_500, 900), (8, 1, 500, 5), (8, 1, 500, 5)],
+    ]
+    return restore_of(cut, [*warm, *work], [(50, 5_000_000, 800, 0)], looks, {})
 
 
 def test_a_run_is_measured_without_its_warm_up(tmp_path):
@@ -110,10 +111,10 @@ def test_paced_batches_are_told_apart(tmp_path):
 
 def test_a_restore_is_what_the_first_batch_took_beyond_the_others():
     """The cost of every batch would be told as that of the restore."""
-    row = restore_of(Cut("variables", with_work=True), made_told([[2_000, 4_000_000, 1_000]]))
+    row = made_restore(Cut("variables", with_work=True), [(2_000, 4_000_000, 1_000, 0)])
     assert (row.restore_s, row.first_s, row.load_s) == (1.475, 2.0, 0.8)
     assert (row.messages_per_s, row.mb_per_s) == (2_000, 4.0)
-    assert restore_of(Cut(), made_told()).messages_per_s is None
+    assert restore_of(Cut(), [], [(50, 1, 1, 0)], [[(8, 1, 9, 7), (8, 1, 5, 0)]], {}).messages_per_s is None
 
 
 def test_the_book_is_whole(tmp_path):
@@ -122,7 +123,7 @@ def test_the_book_is_whole(tmp_path):
     assert book.empty()
     outcome = made_outcome(made_run(tmp_path / "run"), paced_from_ms=6_500, paced_per_s=100.0)
     book.note(outcome)
-    book.restores.append(restore_of(Cut(), made_told()))
+    book.restores.append(made_restore(Cut()))
     book.tuned.append(tuned(outcome))
     page = book.write()
     ElementTree.fromstring((tmp_path / "book" / "statestore.svg").read_text())
@@ -136,8 +137,8 @@ def test_the_book_is_whole(tmp_path):
 
 def test_the_chosen_settings_come_first():
     """The table would compare with something that nobody runs."""
-    assert next(iter(TRIED.values())) == ()
-    assert all("=" in pair for conf in TRIED.values() for pair in conf)
+    assert next(iter(TRIED.values())) == {}
+    assert all("=" in pair for changed in TRIED.values() for pair in changed.get("conf", ()))
 
 
 def test_two_dozen_states_share_the_keys():

@@ -69,8 +69,7 @@ def test_restores(by, nats_stack, book, full, show):
     """Nobody would know what many small partitions, or one store instead of two dozen, are good for."""
     cuts = CUTS[by] if full else [replace(cut, state_mb=min(cut.state_mb, 3)) for cut in CUTS[by][-1:]]
     launch = Launch(100 if full else 4, 1_000)
-    largest_mb = max(cut.state_mb for cut in cuts)
-    with RestoreTurns(nats_stack.nats.endpoint, launch, largest_mb) as turns:
+    with RestoreTurns(nats_stack.nats.endpoint, launch) as turns:
         for cut in cuts:
             row = turns.measure(cut, 3 if full else 1)
             show(f"statestore: {cut.stores} x {cut.partitions}, {cut.state_mb} MB: {row.restore_s:.2f} s")
@@ -83,7 +82,7 @@ def test_restores(by, nats_stack, book, full, show):
 @pytest.mark.parametrize("name", TRIED)
 def test_a_setting(name, nats_stack, tmp_path, book, full, show):
     """A setting would be chosen by what somebody has read."""
-    scenario = replace(TUNED, name=name, server=replace(SERVER, conf=TRIED[name]))
+    scenario = replace(TUNED, name=name, server=replace(SERVER, **TRIED[name]))
     wanted = scenario if full else smaller(scenario)
     outcome = run_scenario(nats_stack.nats.endpoint, wanted, tmp_path / "run", show)
     outcome.report.raise_unless_pass()
