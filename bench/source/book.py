@@ -16,7 +16,7 @@ from bench.source.page import Section, source_page
 from bench.source.picture import Bar, picture
 from bench.source.sweep import Point
 from bench.source.tables import cases_table, front_table, growth_table, stages_table
-from bench.transport.tables import markdown
+from bench.transport.tables import section_lines
 
 _CASES = (
     "Efficiency is the rate through the source over the slower of the bare reader and the engine over files. "
@@ -66,11 +66,7 @@ class SourceBook:
         return picture(self.points, self._beside()) if self.points else None
 
     def lines(self) -> list[str]:
-        lines: list[str] = []
-        for title, note, table in self.sections():
-            if len(table) > 1:
-                lines += [f"### {title}", "", note, "", *markdown(table), ""]
-        return lines
+        return section_lines(self.sections())
 
     def write(self) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)
