@@ -133,12 +133,14 @@ def run(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:
             write_expected(workload, options.expected)
     except (ValueError, OSError) as error:
         refuse(str(error))
-    with JoinStreams(endpoint) as streams:
-        try:
+    try:
+        # Knocked at first: nats-py would try for a quarter of a minute, in silence.
+        JoinStreams(endpoint).connect("fakegen").close()
+        with JoinStreams(endpoint) as streams:
             return _told(workload, _publish(streams, workload, options.rate, sys.stderr))
-        except WireError as error:
-            print(f"fakegen: {error}", file=sys.stderr)
-            return 1
+    except WireError as error:
+        print(f"fakegen: {error}", file=sys.stderr)
+        return 1
 
 
 def _publish(streams: JoinStreams, workload: Workload, rate: int, screen: TextIO) -> Published:
