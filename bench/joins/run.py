@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 class Kill:
     """kill -9 of the engine when this share of the rows has come, then a restart from the checkpoint."""
 
-    at_share: float = 0.4
+    at_share: float = 0.3
 
 
 def run_case(
