@@ -66,7 +66,7 @@ def lookup_of(workload: Workload, topic: str) -> Lookup:
 
 
 def status_step_us(workload: Workload, lookup: Lookup) -> int:
-    """From one status to the next, of another device; each device's is out of date for a share of the time."""
+    """From one status to the next, of another device: each is out of date for a share of the time."""
     ttl = workload.ttl.of(lookup.topic)
     assert ttl is not None
     # Topics miss independently of each other; together they make the hit rate.
