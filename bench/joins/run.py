@@ -93,7 +93,7 @@ class _Run:
         engine.stop()
         joined = read_joined(self._streams, len(case.workload.lookups))
         lines = batch_lines(engine.progress(self._run_id))
-        seen = Seen(joined, lines, self._samples, published, elapsed_s, cpu_s, self._killed_ns)
+        seen = Seen(joined, lines, self._samples, published, elapsed_s, cpu_s)
         recovery = None
         if self._killed_ns is not None and published is not None:
             start, rate = published.start_epoch_ns, published.facts_per_s

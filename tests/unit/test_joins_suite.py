@@ -17,11 +17,12 @@ from bench.joins.case import Alerts, JoinCase
 from bench.joins.joined import Joined
 from bench.joins.ledger import due_epoch_ns
 from bench.joins.openmetrics import joins_openmetrics
-from bench.joins.outcome import Sample, Second, Seen, judge
+from bench.joins.outcome import Sample, Seen, judge
 from bench.joins.publishing import Published, live_rows
 from bench.joins.recovery import Recovery
 from bench.joins.scaling import core_counts, scales
 from bench.joins.scenarios import SCENARIOS, Size, enrichment, multi_stream
+from bench.joins.seconds import Second
 from bench.joins.sizes import FULL, SMOKE
 from bench.joins.soak import soak_samples, with_drift
 from bench.joins.spark_engine import join_order
