@@ -21,7 +21,7 @@ pytestmark = pytest.mark.joins
 
 #: Shares of the standard rate.
 LOADS = (0.5, 1.0, 1.5)
-TRIAL_S = 20.0
+TRIAL_S = 15.0
 #: Of the long run: every row stays in its stream and in the ledger until the end.
 MOST_ROWS = 3_000_000
 
