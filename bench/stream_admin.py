@@ -26,6 +26,7 @@ from nats.js.errors import APIError, NotFoundError
 from bench.contract.names import CTRL, HEARTBEAT_SUBJECT, STREAM_SUBJECTS, Durable
 from bench.infra.endpoint import NatsEndpoint
 from bench.infra.errors import InfraError
+from bench.wire.connection import Connection, Server
 
 T = TypeVar("T")
 
@@ -61,6 +62,16 @@ class StreamAdmin:
                 self._runner.run(self._client.close())
         finally:
             self._runner.close()
+
+    @property
+    def endpoint(self) -> NatsEndpoint:
+        return self._endpoint
+
+    def connect(self, name: str) -> Connection:
+        """A connection of its own for bulk."""
+        endpoint = self._endpoint
+        server = Server(endpoint.host, endpoint.port, endpoint.user, endpoint.password, tls=endpoint.tls)
+        return Connection(server, f"jetlag-{name}")
 
     async def _dial(self) -> Client:
         endpoint = self._endpoint

@@ -16,41 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.failure import ended, one_line
 from spark_jobs.join_query import JoinOrder, stored
 from spark_jobs.orders import asked
+from spark_jobs.progress import ProgressFile
 from spark_jobs.session import build_session
 
 PREFIX = "JOIN "
 
 
-class _Progress(StreamingQueryListener):
-    """Every micro-batch as Spark tells it, with our own clock's time."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("a", buffering=1)
-
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's names
-        pass
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        told = {"at_ns": time.time_ns(), **json.loads(event.progress.json)}
-        self._file.write(json.dumps(told) + "\n")
-
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        pass
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        pass
+def _as_told(progress: dict[str, Any]) -> dict[str, Any]:
+    return {"at_ns": time.time_ns(), **progress}
 
 
 class Turns:
@@ -116,7 +94,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> None:
     conf = dict(pair.split("=", 1) for pair in options.conf)
     spark = build_session("join_turns", options.master, conf)
-    spark.streams.addListener(_Progress(options.progress))
+    spark.streams.addListener(ProgressFile(options.progress, _as_told))
     turns = Turns(spark, options.servers)
     _tell({"ready": True})
     try:

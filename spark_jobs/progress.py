@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def _offset(given: Any) -> dict[str, Any]:
 class ProgressFile(StreamingQueryListener):
     """Appends lines to `path`, if there is one; `first_batch` is set once the query has done one."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, line: Callable[[dict[str, Any]], dict[str, Any]] = line_of) -> None:
+        self._line = line
         self._file = path.open("a", buffering=1) if path else None
         self.first_batch = threading.Event()
 
@@ -54,7 +56,7 @@ class ProgressFile(StreamingQueryListener):
         pass
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        line = line_of(json.loads(event.progress.json))
+        line = self._line(json.loads(event.progress.json))
         if self._file:
             self._file.write(json.dumps(line) + "\n")
         self.first_batch.set()

@@ -12,7 +12,6 @@ from nats.js.api import ConsumerConfig, StorageType, StreamConfig
 from bench.infra.endpoint import NatsEndpoint
 from bench.infra.service import Service
 from bench.stream_admin import MAX_ACK_PENDING, OWNER_MARK, StreamAdmin
-from bench.wire.connection import Connection, Server
 from bench.wire.pull import AckPolicy
 
 STREAM = "DRIVER"
@@ -27,15 +26,6 @@ class Broker(StreamAdmin):
     def __enter__(self) -> Broker:
         super().__enter__()
         return self
-
-    @property
-    def endpoint(self) -> NatsEndpoint:
-        return self._endpoint
-
-    def connect(self, name: str) -> Connection:
-        endpoint = self._endpoint
-        server = Server(endpoint.host, endpoint.port, endpoint.user, endpoint.password)
-        return Connection(server, f"jetlag-{name}")
 
     def cpu_s(self) -> float:
         times = [process.cpu_times() for process in self._processes]

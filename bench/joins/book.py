@@ -26,7 +26,7 @@ from bench.joins.tables import (
 )
 from bench.joins.ways import Way
 from bench.search import Found
-from bench.transport.tables import markdown
+from bench.transport.tables import section_lines
 
 _LIVE = "Latency counts from a fact's intended time to when its row was stored in JetStream."
 
@@ -75,11 +75,7 @@ class JoinBook:
         ]
 
     def lines(self) -> list[str]:
-        lines: list[str] = []
-        for title, note, table in self.sections():
-            if len(table) > 1:
-                lines += [f"### {title}", "", note, "", *markdown(table), ""]
-        return lines
+        return section_lines(self.sections())
 
     def write(self) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from bench.duration import seconds_of
 from bench.infra.external_url import NATS_VARIABLE, nats_endpoint
+from bench.joins.frames import TopicFrames
 from bench.joins.publishing import LivePublisher, Published, publish_ahead
 from bench.joins.streams import JoinStreams, stream_of
 from bench.joins.truth import truth_of_rows
@@ -124,18 +125,22 @@ def run(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:
     endpoint = nats_endpoint(url, allow_remote_target=options.allow_remote_target)
     try:
         workload = workload_of(options)
-        # Built once, so that what cannot be published is said before anything is deleted.
+        # Tried once, so that what cannot be published is said before anything is deleted.
         truth_of_rows(workload, np.arange(1, dtype=np.int64))
+        for topic in workload.topics:
+            TopicFrames(workload, topic, 1, 1, "_INBOX")
         if options.expected is not None:
             write_expected(workload, options.expected)
     except (ValueError, OSError) as error:
         refuse(str(error))
-    with JoinStreams(endpoint) as streams:
-        try:
+    try:
+        # Knocked at first: nats-py would try for a quarter of a minute, in silence.
+        JoinStreams(endpoint).connect("fakegen").close()
+        with JoinStreams(endpoint) as streams:
             return _told(workload, _publish(streams, workload, options.rate, sys.stderr))
-        except WireError as error:
-            print(f"fakegen: {error}", file=sys.stderr)
-            return 1
+    except WireError as error:
+        print(f"fakegen: {error}", file=sys.stderr)
+        return 1
 
 
 def _publish(streams: JoinStreams, workload: Workload, rate: int, screen: TextIO) -> Published:

@@ -15,15 +15,12 @@ from bench.joins.joined import Joined
 from bench.joins.ledger import JoinAccount, due_epoch_ns, intended_epoch_ns, settle
 from bench.joins.publishing import Published
 from bench.joins.recovery import Recovery
+from bench.joins.seconds import Second, seconds_of, slope_of
 from bench.joins.truth import truth_of
 from bench.joins.workload import CLOSING, Workload
 from bench.latency import LatencyRecorder
 from bench.schedule import Ints
-from bench.stats import theil_sen_slope
 from bench.verdict import Verdict
-
-#: Fewer say nothing about a slope.
-_LEAST_SECONDS = 5
 
 Metrics = Mapping[str, float | int | None]
 
@@ -39,16 +36,6 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Second:
-    """The rows that were stored in one second of a live case."""
-
-    t_s: float
-    rows: int
-    p50_ms: float
-    p99_ms: float
-
-
-@dataclass(frozen=True)
 class Seen:
     """All that a run saw; what it makes of it is `judge`'s."""
 
@@ -60,8 +47,6 @@ class Seen:
     #: From the order to start to the last row.
     elapsed_s: float
     cpu_s: float
-    #: When the engine was killed, if it was.
-    killed_epoch_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,6 @@ class JoinOutcome:
     seconds: Sequence[Second] = ()
     recovery: Recovery | None = None
     tasks: int = 0
-
     run_id: str = ""
 
     @property
@@ -105,7 +89,7 @@ def judge(case: JoinCase, seen: Seen, tasks: int, recovery: Recovery | None = No
         due = due_epoch_ns(workload, truth_of(workload), start, rate)
         _record(latency, seen.joined, intended_epoch_ns(index, start, rate), start, case.warmup_s)
         _record(delay, seen.joined, due, start, case.warmup_s)
-        seconds = _seconds(seen.joined, due, start)
+        seconds = seconds_of(seen.joined, due, start)
     account = settle(workload, seen.joined, due, case.late_after_s)
     metrics = {
         **account.as_dict(),
@@ -116,7 +100,7 @@ def judge(case: JoinCase, seen: Seen, tasks: int, recovery: Recovery | None = No
         **_publishing(published),
     }
     metrics["emitted_twice"] = max(0, int(metrics["emitted"] or 0) - len(seen.joined))
-    metrics["delay_slope_ms_per_s"] = _slope(seconds, case.warmup_s)
+    metrics["delay_slope_ms_per_s"] = slope_of(seconds, case.warmup_s)
     metrics["state_left"] = state_left(workload, seen.lines)
     return JoinOutcome(
         case,
@@ -149,30 +133,6 @@ def _record(recorder: LatencyRecorder, joined: Joined, from_ns: Ints, start_ns: 
     since = from_ns[joined.numbers[ours] - 1]
     measured = since >= start_ns + int(warmup_s * 1e9)
     recorder.record((joined.stored_ns[ours] - since)[measured] // 1000)
-
-
-def _seconds(joined: Joined, due_ns: Ints, start_ns: int) -> tuple[Second, ...]:
-    """Second by second of the clock, by when rows were stored; delays from when they were due."""
-    ours = (joined.numbers >= 1) & (joined.numbers <= len(due_ns))
-    stored = joined.stored_ns[ours]
-    delay_ms = (stored - due_ns[joined.numbers[ours] - 1]) / 1e6
-    at_s = (stored - start_ns) // 1_000_000_000
-    order = np.argsort(at_s, kind="stable")
-    told, firsts = np.unique(at_s[order], return_index=True)
-    parts = np.split(delay_ms[order], firsts[1:])
-    return tuple(
-        Second(float(t_s), len(part), *(float(value) for value in np.percentile(part, (50, 99))))
-        for t_s, part in zip(told, parts, strict=True)
-        if len(part)
-    )
-
-
-def _slope(seconds: Sequence[Second], warmup_s: float) -> float | None:
-    """How much later rows come with every second, by a robust line: a join that keeps up has about none."""
-    warm = [second for second in seconds if second.t_s >= warmup_s]
-    if len(warm) < _LEAST_SECONDS:
-        return None
-    return theil_sen_slope([second.t_s for second in warm], [second.p50_ms for second in warm])
 
 
 def _percentiles(name: str, recorder: LatencyRecorder) -> Figures:

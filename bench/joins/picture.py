@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bench.joins.outcome import JoinOutcome, Second
+from bench.joins.outcome import JoinOutcome
+from bench.joins.seconds import Second
 from bench.report.markup import Html, tag
 
 WIDTH, PANEL_HEIGHT = 1_080, 190

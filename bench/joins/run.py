@@ -19,7 +19,7 @@ from bench.joins.truth import truth_of
 from bench.settings import new_run_id
 
 #: So long without a row more, and the ledger is made of what there is.
-STALLED_S = 45.0
+STALLED_S = 90.0
 #: After the last row that was due: one too many must be seen.
 SETTLE_S = 1.0
 #: … and how long the state may take to let go of what has expired.
@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 class Kill:
     """kill -9 of the engine when this share of the rows has come, then a restart from the checkpoint."""
 
-    at_share: float = 0.4
+    at_share: float = 0.3
 
 
 def run_case(
@@ -93,7 +93,7 @@ class _Run:
         engine.stop()
         joined = read_joined(self._streams, len(case.workload.lookups))
         lines = batch_lines(engine.progress(self._run_id))
-        seen = Seen(joined, lines, self._samples, published, elapsed_s, cpu_s, self._killed_ns)
+        seen = Seen(joined, lines, self._samples, published, elapsed_s, cpu_s)
         recovery = None
         if self._killed_ns is not None and published is not None:
             start, rate = published.start_epoch_ns, published.facts_per_s
@@ -112,7 +112,8 @@ class _Run:
             if now - measured >= _SAMPLE_EVERY_S:
                 measured = now
                 self._sample(now - began, count)
-            self._kill_when_due(count)
+            if self._kill_when_due(count):
+                moved = time.monotonic()  # a restart is no stall
             publishing = self._publisher is not None and self._publisher.running
             if not publishing and self._over(count, now - moved):
                 return
@@ -135,13 +136,14 @@ class _Run:
         self._samples.append(Sample(round(t_s, 2), sent, count, self._engine.memory_bytes()))
         self._say(f"{self._case.name}: {count:,} of {self._due:,} rows joined")
 
-    def _kill_when_due(self, count: int) -> None:
+    def _kill_when_due(self, count: int) -> bool:
         if self._kill is None or self._killed_ns is not None or count < self._kill.at_share * self._due:
-            return
+            return False
         self._killed_ns = time.time_ns()
         self._engine.kill()
         self._say(f"{self._case.name}: killed after {count:,} rows")
         self._engine.restart()
+        return True
 
     def _cpu_s(self) -> float:
         usage = self._engine.meter()

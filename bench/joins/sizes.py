@@ -36,6 +36,8 @@ class Sizes:
     #: Of the rate asked for.
     throughput_share: float
     late_after_s: float
+    #: Of the producers, p99: beyond it nothing was measured.
+    most_slip_ms: float
     #: Of the long run, where nothing else is asked for.
     soak_s: float
     #: Devices whose status is kept at a time in the memory stress.
@@ -47,7 +49,15 @@ class Sizes:
         rate = rows_per_s or self.rows_per_s
         workload = self._of(make, int(rate * (seconds or self.live_s)), rate)
         alerts = Alerts(self.high_latency_ms, self.throughput_share * rate, _least_join_rate(workload))
-        return JoinCase(name, workload, rate, self.warmup_s, alerts, self.late_after_s)
+        return JoinCase(
+            name,
+            workload,
+            rate,
+            self.warmup_s,
+            alerts,
+            self.late_after_s,
+            most_slip_ms=self.most_slip_ms,
+        )
 
     def warm_up(self, make: Make) -> JoinCase | None:
         """Played before a live case at full size: a JVM compiles what it runs often."""
@@ -82,22 +92,24 @@ SMOKE = Sizes(
     high_latency_ms=120_000.0,
     throughput_share=0.01,
     late_after_s=240.0,
+    most_slip_ms=30_000.0,
     soak_s=20.0,
     stress_keys=20_000,
 )
 FULL = Sizes(
     full=True,
     rows_per_s=10_000,
-    live_s=30.0,
-    recovery_s=50.0,
-    warmup_s=10.0,
-    backlog_rows=1_000_000,
-    batch_rows=150_000,
+    live_s=24.0,
+    recovery_s=60.0,
+    warmup_s=8.0,
+    backlog_rows=600_000,
+    batch_rows=100_000,
     keys=50_000,
     spread=4_096,
     high_latency_ms=5_000.0,
     throughput_share=0.9,
     late_after_s=60.0,
-    soak_s=300.0,
+    most_slip_ms=500.0,
+    soak_s=180.0,
     stress_keys=300_000,
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bench.gates import Gate, evaluate
-from bench.joins.outcome import JoinOutcome, Sample, Second
+from bench.joins.outcome import JoinOutcome, Sample
+from bench.joins.seconds import Second
 from bench.transport.drift import Metrics, drift_gates, drift_metrics
 from bench.transport.soak_samples import SoakSample
 

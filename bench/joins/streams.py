@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from nats.js.api import AckPolicy, ConsumerConfig, StorageType, StreamConfig
 
-from bench.infra.endpoint import NatsEndpoint
 from bench.stream_admin import DUPLICATE_WINDOW_S, OWNER_MARK, StreamAdmin
-from bench.wire.connection import Connection, Server
 
 JOINED = "JOINED"
 JOINED_SUBJECT = "joined"
@@ -26,15 +24,6 @@ class JoinStreams(StreamAdmin):
     def __enter__(self) -> JoinStreams:
         super().__enter__()
         return self
-
-    @property
-    def endpoint(self) -> NatsEndpoint:
-        return self._endpoint
-
-    def connect(self, name: str) -> Connection:
-        endpoint = self._endpoint
-        server = Server(endpoint.host, endpoint.port, endpoint.user, endpoint.password, tls=endpoint.tls)
-        return Connection(server, f"jetlag-{name}")
 
     def make_topics(self, topics: Sequence[str]) -> None:
         """Empty; what an earlier run left under the same names is deleted."""

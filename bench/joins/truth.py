@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.joins.rows import STRANGER, distance_us, fact_keys, never_comes, status_step_us, value_of
+from bench.joins.rows import (
+    STRANGER,
+    distance_us,
+    fact_keys,
+    mask_of,
+    never_comes,
+    status_step_us,
+    value_of,
+)
 from bench.joins.workload import Lookup, Workload
 from bench.schedule import Ints
 from bench.wire.frames import Flags
@@ -62,7 +70,7 @@ def _match(workload: Workload, which: int, lookup: Lookup, index: Ints) -> Ints:
     if lookup.kind == "paired":
         distance = distance_us(workload, which, index)
         comes = ~never_comes(workload, which, index) & (distance >= -before_us) & (distance <= after_us)
-        partner = index ^ ((workload.spread >> which) - 1)
+        partner = index ^ mask_of(workload, which)
         return np.where(comes, partner + 1, 0)
     return _status(workload, which, lookup, index, before_us)
 

@@ -81,6 +81,8 @@ class Workload:
             expires = self.ttl.of(lookup.topic) is not None
             if expires == (lookup.kind == "dimension"):
                 raise ValueError(f"topic {lookup.topic}: a dimension never expires, everything else does")
+        if len({lookup.kind for lookup in self.lookups}) > 1:
+            raise ValueError("topics of different kinds: their hit rates could not be designed together")
         if unknown := set(self.require) - {lookup.topic for lookup in self.lookups}:
             raise ValueError(f"require {', '.join(sorted(unknown))}: no such topic to join")
         if self.emission == "smart" and not self.require:

@@ -52,6 +52,15 @@ def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
     return [_line(head), _line(["---"] * len(head)), *(_line(row) for row in body)]
 
 
+def section_lines(sections: Sequence[tuple[str, str, Sequence[Sequence[str]]]]) -> list[str]:
+    """Headings, each with a sentence and a table; one whose table has no rows is left out."""
+    lines: list[str] = []
+    for title, note, table in sections:
+        if len(table) > 1:
+            lines += [f"### {title}", "", note, "", *markdown(table), ""]
+    return lines
+
+
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 

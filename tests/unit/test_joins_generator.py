@@ -75,6 +75,14 @@ def test_the_hit_rate_is_the_designed_one(name, designed):
     assert truth_of(workload).hits.mean() == pytest.approx(designed, abs=0.005)
 
 
+def test_several_rolling_topics_make_the_hit_rate_together():
+    """Each topic would miss a quarter, and all of them more than half."""
+    lookups = (Lookup("a", "rolling"), Lookup("b", "rolling"))
+    ttl = Ttl(1_000_000, (("b", 2_000_000),))
+    workload = Workload("facts", lookups, 100_000, 0.75, ttl=ttl, step_us=100, keys=500)
+    assert truth_of(workload).hits.mean() == pytest.approx(0.75, abs=0.01)
+
+
 def test_immediate_gives_up_completeness_and_no_row():
     """The price of not waiting would not show."""
     now, some, all_of = (EVERY[name](SIZE) for name in (*EMISSIONS, "multi-stream"))
@@ -182,6 +190,10 @@ def test_all_topics_together_make_the_rate():
         ({"facts": 0}, "at least one fact"),
         ({"spread": 100}, "power of two"),
         ({"ttl": Ttl()}, "a dimension never expires"),
+        (
+            {"lookups": (Lookup("user_profiles", "dimension"), Lookup("x", "rolling"))},
+            "topics of different kinds",
+        ),
         ({"emission": "smart"}, "say what is required"),
         ({"require": ("nobody",)}, "no such topic"),
     ],

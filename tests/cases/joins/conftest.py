@@ -32,8 +32,9 @@ def streams(nats_stack) -> Iterator[JoinStreams]:
 
 
 @pytest.fixture(scope="session")
-def spark(nats_stack) -> Iterator[SparkJoins]:
-    with SparkJoins(nats_stack.nats.endpoint, TASKS) as spark:
+def spark(nats_stack, settings, book) -> Iterator[SparkJoins]:
+    with SparkJoins(nats_stack.nats.endpoint, TASKS, settings.spark_conf) as spark:
+        book.manifest["spark"] = spark.settings()
         yield spark
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.joins
 
 #: Shares of the standard rate.
 LOADS = (0.5, 1.0, 1.5)
-TRIAL_S = 20.0
+TRIAL_S = 15.0
 #: Of the long run: every row stays in its stream and in the ledger until the end.
 MOST_ROWS = 3_000_000
 
@@ -108,11 +108,11 @@ def test_long_run(full_only, warmed, spark, streams, sizes, settings, book, show
 
 @pytest.mark.parametrize("scenario", ["enrichment", "multi-stream"])
 @pytest.mark.bench
-def test_cores(scenario, full_only, nats_stack, streams, sizes, book, show):
+def test_cores(scenario, full_only, settings, nats_stack, streams, sizes, book, show):
     """Nobody would know whether more cores help."""
     outcomes = []
     for cores in core_counts():
-        with SparkJoins(nats_stack.nats.endpoint, cores) as spark:
+        with SparkJoins(nats_stack.nats.endpoint, cores, settings.spark_conf) as spark:
             warm = sizes.backlog("warm-up", SCENARIOS[scenario], sizes.backlog_rows // 4)
             run_case(spark, streams, warm, show)
             case = sizes.backlog(f"cores {cores}, {scenario}", SCENARIOS[scenario], sizes.backlog_rows // 2)
