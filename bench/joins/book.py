@@ -1,8 +1,7 @@
-"""What a session of the suite leaves: joins.json, joins.md, joins.openmetrics and joins.svg."""
+"""What a session of the suite leaves: joins.html, .md, .svg, .json and .openmetrics."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +13,6 @@ from bench.joins.picture import picture
 from bench.joins.published import CAVEAT
 from bench.joins.scaling import Scale
 from bench.joins.tables import (
-    Table,
     beside_table,
     cases_table,
     emission_table,
@@ -25,9 +23,10 @@ from bench.joins.tables import (
     ways_table,
 )
 from bench.joins.ways import Way
+from bench.report.suite_page import Section, section_lines, suite_page, write_suite
 from bench.search import Found
-from bench.transport.tables import section_lines
 
+_TITLE = "Joins on Spark over JetStream"
 _LIVE = "Latency counts from a fact's intended time to when its row was stored in JetStream."
 
 
@@ -62,7 +61,7 @@ class JoinBook:
         self.found[scenario] = found
         self.write()
 
-    def sections(self) -> list[tuple[str, str, Table]]:
+    def sections(self) -> list[Section]:
         return [
             ("Cases", _LIVE, cases_table(self.outcomes)),
             ("Hit rates", "Measured must be expected, to the last fact.", rates_table(self.outcomes)),
@@ -78,7 +77,6 @@ class JoinBook:
         return section_lines(self.sections())
 
     def write(self) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
         content = {
             "manifest": self.manifest,
             "cases": [one.as_dict() for one in self.outcomes],
@@ -86,11 +84,8 @@ class JoinBook:
             "found": {name: one.as_dict() for name, one in self.found.items()},
             "ways": [{"way": way.name, "chosen": way.chosen, **one.as_dict()} for way, one in self.ways],
         }
-        (self.folder / "joins.json").write_text(json.dumps(content, indent=1) + "\n")
+        sections, drawing = self.sections(), picture(self.outcomes)
+        page = suite_page(_TITLE, sections, drawing, "Second by second")
+        written = write_suite(self.folder, "joins", content, sections, drawing, page)
         (self.folder / "joins.openmetrics").write_text(joins_openmetrics(self.outcomes))
-        drawing = picture(self.outcomes)
-        if drawing is not None:
-            (self.folder / "joins.svg").write_text(drawing + "\n")
-        path = self.folder / "joins.md"
-        path.write_text("\n".join(self.lines()) + "\n")
-        return path
+        return written

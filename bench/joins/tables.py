@@ -8,11 +8,9 @@ from bench.joins.outcome import JoinOutcome
 from bench.joins.published import PUBLISHED, PUBLISHED_PER_CORES
 from bench.joins.scaling import Scale
 from bench.joins.ways import Way
+from bench.report.suite_page import DASH, Table
 from bench.search import Found
-from bench.transport.tables import DASH
 from bench.verdict import Verdict
-
-Table = list[tuple[str, ...]]
 
 _CASES = (
     *("case", "verdict", "asked/s", "events/s", "p50 / p99 ms", "memory MB", "CPU s/M"),

@@ -8,14 +8,15 @@ from typing import Any
 
 from bench.gates import GateReport
 from bench.report.markup import Html
+from bench.report.suite_page import Section, section_lines, suite_page, write_suite
 from bench.source.breakdown import Stage, stages
 from bench.source.growth import Growth
 from bench.source.outcome import SourceOutcome
-from bench.source.page import Section, section_lines, source_page, write_suite
 from bench.source.picture import Bar, picture
 from bench.source.sweep import Point
 from bench.source.tables import cases_table, front_table, growth_table, stages_table
 
+_TITLE = "What is left of an engine behind its source"
 _CASES = (
     "Efficiency is the rate through the source over the slower of the bare reader and the engine over files. "
     "Events were counted and summed by the engine and compared with the closed form."
@@ -79,7 +80,7 @@ class SourceBook:
             "growth": [asdict(row) for row in self.growth],
         }
         sections, drawing = self.sections(), self.drawing()
-        page = source_page(sections, drawing)
+        page = suite_page(_TITLE, sections, drawing, "The sweep")
         return write_suite(self.folder, "source", content, sections, drawing, page)
 
     def _beside(self) -> list[Bar]:

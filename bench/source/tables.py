@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.report.suite_page import DASH, Table
 from bench.source.breakdown import Stage
 from bench.source.growth import Growth
 from bench.source.outcome import SourceOutcome
 from bench.source.sweep import Point, front
-from bench.transport.tables import DASH
 from bench.verdict import Verdict
-
-Table = list[tuple[str, ...]]
 
 _CASES = (
     *("engine", "pipeline", "events", "verdict", "raw fetch/s", "files/s", "source/s", "efficiency", "bound"),

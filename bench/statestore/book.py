@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report.markup import Html
-from bench.source.page import Section, section_lines, suite_page, write_suite
+from bench.report.suite_page import Section, section_lines, suite_page, write_suite
 from bench.statestore.load import Truth
 from bench.statestore.outcome import ScenarioOutcome, outcome_of
 from bench.statestore.picture import picture

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.source.tables import Table
+from bench.report.suite_page import DASH, Table
 from bench.statestore.outcome import GOAL_MB_PER_S, ScenarioOutcome
 from bench.statestore.restore import Restore
 from bench.statestore.tuning import Tuned
-from bench.transport.tables import DASH
 from bench.verdict import Verdict
 
 _SPEED = (

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.report.suite_page import DASH, markdown_table
 from bench.transport.choice import published
 from bench.transport.faults import FaultOutcome
 from bench.transport.outcome import LEDGER, CellOutcome, Spread
 from bench.verdict import Verdict
-
-#: What was not measured.
-DASH = "-"
 
 _CELLS = (
     *(
@@ -34,35 +32,17 @@ _FAULTS = (
 
 
 def cells_table(outcomes: Sequence[CellOutcome]) -> list[str]:
-    return markdown([_CELLS, *(_cell_row(one) for one in outcomes)])
+    return markdown_table([_CELLS, *(_cell_row(one) for one in outcomes)])
 
 
 def peers_table(outcomes: Sequence[CellOutcome]) -> list[str]:
     """Only what was measured by both, or has a published figure."""
     rows = [_peer_row(one) for one in outcomes if one.peers or published(one.cell)]
-    return markdown([_PEERS, *rows]) if rows else []
+    return markdown_table([_PEERS, *rows]) if rows else []
 
 
 def faults_table(outcomes: Sequence[FaultOutcome]) -> list[str]:
-    return markdown([_FAULTS, *(_fault_row(one) for one in outcomes)])
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
-    head, *body = rows
-    return [_line(head), _line(["---"] * len(head)), *(_line(row) for row in body)]
-
-
-def section_lines(sections: Sequence[tuple[str, str, Sequence[Sequence[str]]]]) -> list[str]:
-    """Headings, each with a sentence and a table; one whose table has no rows is left out."""
-    lines: list[str] = []
-    for title, note, table in sections:
-        if len(table) > 1:
-            lines += [f"### {title}", "", note, "", *markdown(table), ""]
-    return lines
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return markdown_table([_FAULTS, *(_fault_row(one) for one in outcomes)])
 
 
 def _cell_row(one: CellOutcome) -> tuple[str, ...]:

@@ -180,9 +180,11 @@ def a_book(folder):
 def test_a_book_leaves_all_it_was_told(tmp_path):
     """A figure would be on the screen and nowhere else."""
     book = a_book(tmp_path / "book")
-    text = book.write().read_text()
+    page = book.write().read_text()
+    text = (tmp_path / "book" / "joins.md").read_text()
     for title in ("Cases", "Hit rates", "Beside published figures", "Emission", "Cores", "Recovery", "Ways"):
         assert f"### {title}" in text
+        assert f"<h2>{title}</h2>" in page
     content = json.loads((tmp_path / "book" / "joins.json").read_text())
     assert [case["verdict"] for case in content["cases"]] == ["PASS"] * 4
     assert content["cases"][1]["recovery"]["silent_s"] == 12.0

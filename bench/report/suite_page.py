@@ -9,14 +9,12 @@ from typing import Any
 
 from bench.report.markup import Html, joined, tag
 from bench.report.page import asset, content_policy
-from bench.source.tables import Table
-from bench.transport.tables import markdown
 
+#: What was not measured.
+DASH = "-"
+#: The first row is the head.
+Table = list[tuple[str, ...]]
 Section = tuple[str, str, Table]
-
-
-def source_page(sections: Sequence[Section], drawing: Html | None) -> str:
-    return suite_page("What is left of an engine behind its source", sections, drawing, "The sweep")
 
 
 def suite_page(title: str, sections: Sequence[Section], drawing: Html | None, drawn: str) -> str:
@@ -38,12 +36,21 @@ def suite_page(title: str, sections: Sequence[Section], drawing: Html | None, dr
     return joined(Html("<!doctype html>\n"), tag("html", head, body, lang="en"), "\n")
 
 
+def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    head, *body = rows
+    return [_line(head), _line(["---"] * len(head)), *(_line(row) for row in body)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
 def section_lines(sections: Sequence[Section]) -> list[str]:
     """The same as Markdown."""
     lines: list[str] = []
     for title, note, table in sections:
         if len(table) > 1:
-            lines += [f"### {title}", "", note, "", *markdown(table), ""]
+            lines += [f"### {title}", "", note, "", *markdown_table(table), ""]
     return lines
 
 
