@@ -52,7 +52,7 @@ class Commands:
     def kill_spark(self) -> list[psutil.Process]:
         """kill -9 to driver, JVM and workers, and to nothing else."""
         family = descendants(self._pid)
-        drivers = [one for one, words in zip(family, command_words(family), strict=True) if JOB in words]
+        drivers = [one for one in family if any(JOB in words for words in command_words([one]))]
         assert len(drivers) == 1, command_words(family)
         doomed = [*drivers[0].children(recursive=True), drivers[0]]
         for process in doomed:
