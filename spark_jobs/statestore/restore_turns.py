@@ -112,16 +112,11 @@ class Turn:
         """Run until there is enough; Spark's account of the batches."""
         query = self._start(batch)
         deadline = time.monotonic() + _PATIENCE_S
-        while not enough():
-            if not query.isActive:
-                failure = query.exception()
-                raise failure if failure is not None else RuntimeError("the query has ended")
-            if time.monotonic() > deadline:
-                query.stop()
-                raise TimeoutError(f"not done within {_PATIENCE_S:g} s")
-            time.sleep(_POLL_S)
-        # At once: with no pause between batches, to wait for one would be to run many more. The batch that is
-        # cut off is run again after the restart.
+        _wait(query, enough, deadline)
+        last = max(self._looker.batches)
+        # The batch that was enough must be committed, or it would be run again after the restart. Then at
+        # once: with no pause between batches, to wait for one would be to run many more.
+        _wait(query, lambda: any(one.batchId >= last for one in query.recentProgress), deadline)
         query.stop()
         return [state_line(json.loads(report.json)) for report in query.recentProgress]
 
@@ -144,6 +139,17 @@ class Turn:
                 load_ms = int(line["state"].get("rocksdbLoadLatencyMs", 0))
                 found.append((messages, put, int(line["trigger_ms"]), load_ms))
         return found
+
+
+def _wait(query: StreamingQuery, condition: Callable[[], bool], deadline: float) -> None:
+    while not condition():
+        if not query.isActive:
+            failure = query.exception()
+            raise failure if failure is not None else RuntimeError("the query has ended")
+        if time.monotonic() > deadline:
+            query.stop()
+            raise TimeoutError(f"not done within {_PATIENCE_S:g} s")
+        time.sleep(_POLL_S)
 
 
 def _says_how(name: str) -> bool:
