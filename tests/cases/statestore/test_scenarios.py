@@ -32,15 +32,14 @@ CUTS = {
         Cut(state_mb=400, conf=NO_CHANGELOG, note="no changelog"),
     ),
     "partitions": (
-        Cut(state_mb=200),
-        Cut(partitions=4, state_mb=200),
-        Cut(partitions=16, state_mb=200),
-        Cut(partitions=32, state_mb=200),
+        Cut(state_mb=100),
+        Cut(partitions=4, state_mb=100),
+        Cut(partitions=16, state_mb=100),
     ),
     "stores": (
-        Cut("one", state_mb=50, with_work=True),
-        Cut("variables", state_mb=50, with_work=True),
-        Cut("operators", state_mb=50, with_work=True),
+        Cut("one", state_mb=20, with_work=True),
+        Cut("variables", state_mb=20, with_work=True),
+        Cut("operators", state_mb=20, with_work=True),
     ),
 }
 
@@ -68,10 +67,10 @@ def test_a_scenario(scenario, nats_stack, tmp_path, book, full, show):
 def test_restores(by, nats_stack, book, full, show):
     """Nobody would know what many small partitions, or one store instead of two dozen, are good for."""
     cuts = CUTS[by] if full else [replace(cut, state_mb=min(cut.state_mb, 3)) for cut in CUTS[by][-1:]]
-    launch = Launch(60 if full else 4, 1_000)
+    launch = Launch(30 if full else 4, 1_000)
     with RestoreTurns(nats_stack.nats.endpoint, launch) as turns:
         for cut in cuts:
-            row = turns.measure(cut, 3 if full else 1)
+            row = turns.measure(cut, 2 if full else 1)
             show(f"statestore: {cut.stores} x {cut.partitions}, {cut.state_mb} MB: {row.restore_s:.2f} s")
             book.restores.append(row)
             book.write()
