@@ -103,7 +103,8 @@ class Turn:
         before = self._looker.busy()
         lines = self._until(order.batch, lambda: self._looker.busy() >= before + _LOOKED_AT)
         loaded = {name: value for name, value in lines[0]["state"].items() if _says_how(name)}
-        return RestoreTold(batches=self._batches(lines), loaded=loaded)
+        # The first has loaded the stores, also if it had no message: one that was cut off is run again.
+        return RestoreTold(batches=[self._batch(lines[0]), *self._batches(lines[1:])], loaded=loaded)
 
     def close(self) -> None:
         shutil.rmtree(self._checkpoint, ignore_errors=True)
@@ -132,13 +133,11 @@ class Turn:
 
     def _batches(self, lines: list[Line]) -> list[tuple[int, int, int, int]]:
         """Those with messages; a batch that was cut off when the query was stopped is not among them."""
-        found = []
-        for line in lines:
-            messages, put = self._looker.batches.get(line["batch_id"], (0, 0))
-            if messages:
-                load_ms = int(line["state"].get("rocksdbLoadLatencyMs", 0))
-                found.append((messages, put, int(line["trigger_ms"]), load_ms))
-        return found
+        return [batch for batch in map(self._batch, lines) if batch[0]]
+
+    def _batch(self, line: Line) -> tuple[int, int, int, int]:
+        messages, put = self._looker.batches.get(line["batch_id"], (0, 0))
+        return messages, put, int(line["trigger_ms"]), int(line["state"].get("rocksdbLoadLatencyMs", 0))
 
 
 def _wait(query: StreamingQuery, condition: Callable[[], bool], deadline: float) -> None:
