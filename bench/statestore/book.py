@@ -76,7 +76,8 @@ class StateStoreBook:
         ]
 
     def drawing(self) -> Html | None:
-        return picture(self.outcomes, self.restores) if any(one.series for one in self.outcomes) else None
+        drawn = self.restores or any(one.series for one in self.outcomes)
+        return picture(self.outcomes, self.restores) if drawn else None
 
     def lines(self) -> list[str]:
         return section_lines(self.sections())

@@ -18,11 +18,15 @@ _ROW_H = 22
 
 def picture(outcomes: Sequence[ScenarioOutcome], restores: Sequence[Restore]) -> Html:
     drawn = [one for one in outcomes if one.series]
-    height = 2 * (_PLOT_H + 80) + len(drawn) * 18 + (60 + _ROW_H * len(restores) if restores else 0) + 20
+    plots = 2 * (_PLOT_H + 80) + len(drawn) * 18 if drawn else 0
+    height = plots + (60 + _ROW_H * len(restores) if restores else 0) + 20
     parts = [tag("rect", width=str(WIDTH), height=str(height), fill="#ffffff")]
-    parts += _over_time(drawn, 40, 1, "MB/s written, at full speed", GOAL_MB_PER_S)
-    parts += _over_time(drawn, 40 + _PLOT_H + 80, 2, "seconds between the ends of two micro-batches", None)
-    top = 40 + 2 * (_PLOT_H + 80) - 20
+    if drawn:
+        parts += _over_time(drawn, 40, 1, "MB/s written, at full speed", GOAL_MB_PER_S)
+        parts += _over_time(
+            drawn, 40 + _PLOT_H + 80, 2, "seconds between the ends of two micro-batches", None
+        )
+    top = 40 + 2 * (_PLOT_H + 80) - 20 if drawn else 0
     for number, one in enumerate(drawn):
         y = top + number * 18
         parts.append(tag("rect", x=str(_LEFT), y=str(y - 9), width="12", height="12", fill=_colour(number)))

@@ -23,7 +23,7 @@ GROWTH_BATCH = 50
 LATER_BYTES = 100_000
 #: Four are looked at; the query is stopped while another one runs.
 BATCHES_A_RESTART = 8
-WORK_BATCH = 2_000
+WORK_BATCH = 1_000
 _WARM = 2
 
 #: Messages, bytes put, time of the whole batch, Spark's load time (spark_jobs/statestore/restore_turns.py).

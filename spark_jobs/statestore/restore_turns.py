@@ -103,7 +103,8 @@ class Turn:
         before = self._looker.busy()
         lines = self._until(order.batch, lambda: self._looker.busy() >= before + _LOOKED_AT)
         loaded = {name: value for name, value in lines[0]["state"].items() if _says_how(name)}
-        return RestoreTold(batches=self._batches(lines), loaded=loaded)
+        # The first has loaded the stores, also if it had no message: one that was cut off is run again.
+        return RestoreTold(batches=[self._batch(lines[0]), *self._batches(lines[1:])], loaded=loaded)
 
     def close(self) -> None:
         shutil.rmtree(self._checkpoint, ignore_errors=True)
@@ -112,16 +113,11 @@ class Turn:
         """Run until there is enough; Spark's account of the batches."""
         query = self._start(batch)
         deadline = time.monotonic() + _PATIENCE_S
-        while not enough():
-            if not query.isActive:
-                failure = query.exception()
-                raise failure if failure is not None else RuntimeError("the query has ended")
-            if time.monotonic() > deadline:
-                query.stop()
-                raise TimeoutError(f"not done within {_PATIENCE_S:g} s")
-            time.sleep(_POLL_S)
-        # At once: with no pause between batches, to wait for one would be to run many more. The batch that is
-        # cut off is run again after the restart.
+        _wait(query, enough, deadline)
+        last = max(self._looker.batches)
+        # The batch that was enough must be committed, or it would be run again after the restart. Then at
+        # once: with no pause between batches, to wait for one would be to run many more.
+        _wait(query, lambda: any(one.batchId >= last for one in query.recentProgress), deadline)
         query.stop()
         return [state_line(json.loads(report.json)) for report in query.recentProgress]
 
@@ -137,13 +133,22 @@ class Turn:
 
     def _batches(self, lines: list[Line]) -> list[tuple[int, int, int, int]]:
         """Those with messages; a batch that was cut off when the query was stopped is not among them."""
-        found = []
-        for line in lines:
-            messages, put = self._looker.batches.get(line["batch_id"], (0, 0))
-            if messages:
-                load_ms = int(line["state"].get("rocksdbLoadLatencyMs", 0))
-                found.append((messages, put, int(line["trigger_ms"]), load_ms))
-        return found
+        return [batch for batch in map(self._batch, lines) if batch[0]]
+
+    def _batch(self, line: Line) -> tuple[int, int, int, int]:
+        messages, put = self._looker.batches.get(line["batch_id"], (0, 0))
+        return messages, put, int(line["trigger_ms"]), int(line["state"].get("rocksdbLoadLatencyMs", 0))
+
+
+def _wait(query: StreamingQuery, condition: Callable[[], bool], deadline: float) -> None:
+    while not condition():
+        if not query.isActive:
+            failure = query.exception()
+            raise failure if failure is not None else RuntimeError("the query has ended")
+        if time.monotonic() > deadline:
+            query.stop()
+            raise TimeoutError(f"not done within {_PATIENCE_S:g} s")
+        time.sleep(_POLL_S)
 
 
 def _says_how(name: str) -> bool:

@@ -39,7 +39,7 @@ class Commands:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self._command(*words), cwd=ROOT, capture_output=True, text=True, timeout=180)
 
-    def start_server(self, *words: str, within_s: float = 120) -> None:
+    def start_server(self, *words: str, within_s: float = 180) -> None:
         self._pid = self._leashed.start(self._command("server", *words), self._log, {"PYTHONPATH": str(ROOT)})
         self._starts += 1
 

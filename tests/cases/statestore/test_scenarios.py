@@ -21,26 +21,25 @@ FULL = (
     Scenario("fresh start, 100 KB tasks", 30, 100_000, server=replace(SERVER, max_messages=500)),
     Scenario("large state, small tasks", 500, 100, grow_mb=2_000, paced_s=20, server=SERVER),
 )
-TUNED = Scenario("", 200, 10_000, server=SERVER)
+TUNED = Scenario("", 150, 10_000, server=replace(SERVER, max_messages=2_000, timeout_ms=6_000))
 NO_CHANGELOG = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"}
 CUTS = {
     "size": (
         Cut(state_mb=1),
         Cut(state_mb=100),
         Cut(state_mb=400),
-        Cut(state_mb=1_000),
+        Cut(state_mb=800),
         Cut(state_mb=400, conf=NO_CHANGELOG, note="no changelog"),
     ),
     "partitions": (
-        Cut(state_mb=400),
-        Cut(partitions=4, state_mb=400),
-        Cut(partitions=16, state_mb=400),
-        Cut(partitions=64, state_mb=400),
+        Cut(state_mb=100),
+        Cut(partitions=4, state_mb=100),
+        Cut(partitions=16, state_mb=100),
     ),
     "stores": (
-        Cut("one", state_mb=100, with_work=True),
-        Cut("variables", state_mb=100, with_work=True),
-        Cut("operators", state_mb=100, with_work=True),
+        Cut("one", state_mb=20, with_work=True),
+        Cut("variables", state_mb=20, with_work=True),
+        Cut("operators", state_mb=20, with_work=True),
     ),
 }
 
@@ -68,10 +67,10 @@ def test_a_scenario(scenario, nats_stack, tmp_path, book, full, show):
 def test_restores(by, nats_stack, book, full, show):
     """Nobody would know what many small partitions, or one store instead of two dozen, are good for."""
     cuts = CUTS[by] if full else [replace(cut, state_mb=min(cut.state_mb, 3)) for cut in CUTS[by][-1:]]
-    launch = Launch(100 if full else 4, 1_000)
+    launch = Launch(30 if full else 4, 1_000)
     with RestoreTurns(nats_stack.nats.endpoint, launch) as turns:
         for cut in cuts:
-            row = turns.measure(cut, 3 if full else 1)
+            row = turns.measure(cut, 2 if full else 1)
             show(f"statestore: {cut.stores} x {cut.partitions}, {cut.state_mb} MB: {row.restore_s:.2f} s")
             book.restores.append(row)
             book.write()
@@ -82,7 +81,7 @@ def test_restores(by, nats_stack, book, full, show):
 @pytest.mark.parametrize("name", TRIED)
 def test_a_setting(name, nats_stack, tmp_path, book, full, show):
     """A setting would be chosen by what somebody has read."""
-    scenario = replace(TUNED, name=name, server=replace(SERVER, **TRIED[name]))
+    scenario = replace(TUNED, name=name, server=replace(TUNED.server, **TRIED[name]))
     wanted = scenario if full else smaller(scenario)
     outcome = run_scenario(nats_stack.nats.endpoint, wanted, tmp_path / "run", show)
     outcome.report.raise_unless_pass()
