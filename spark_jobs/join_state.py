@@ -2,7 +2,7 @@
 
 Its TTLs go by processing time only, so age is judged here; and it takes rows as a micro-batch brings them: a
 status that comes in a later one than its reading is missed, where the stream-stream join waits for it by the
-watermark. Needs protobuf and pandas, which nothing else here does.
+watermark. Needs protobuf, pandas and the RocksDB state store, which nothing else here does.
 """
 
 from __future__ import annotations
