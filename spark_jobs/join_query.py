@@ -16,7 +16,6 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from spark_jobs.inline_sink import into_jetstream
 from spark_jobs.jetstream.options import parse_sink, parse_source
-from spark_jobs.join_state import joined_by_state
 from spark_jobs.join_table import looked_up
 
 
@@ -46,8 +45,6 @@ class JoinOrder:
     batch_rows: int = 0
     share: float = 1.0
     trigger_ms: int = 100
-    #: By arbitrary state instead of a join, for the one rolling lookup: see join_state.py.
-    by_state: bool = False
     #: Options of the source, on top of the job's own.
     options: dict[str, str] = field(default_factory=dict)
 
@@ -91,10 +88,6 @@ def joined(spark: SparkSession, order: JoinOrder, access: dict[str, str]) -> Dat
     """One row a fact: its number, the rows it met, and the sum of their values."""
     count = len(order.lookups)
     facts = _read(spark, order, order.stream, order.share, max(1, count), access)
-    if order.by_state:
-        (lookup,) = order.lookups
-        rows = _read(spark, order, lookup.stream, lookup.share, 1, access)
-        return joined_by_state(facts, rows, lookup.ttl_us or 0)
     if order.stateful:
         facts = _timed(facts, "ts")
     total = F.col("value")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -21,19 +20,6 @@ class Way:
     make: Callable[[Size], Workload]
     change: Change | None = None
     chosen: bool = False
-    needs: tuple[str, ...] = ()
-
-    def absent(self) -> str | None:
-        """Why it cannot be measured here."""
-        missing = [name for name in self.needs if not _installed(name)]
-        return f"not installed: {', '.join(missing)}" if missing else None
-
-
-def _installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package that it would be in
-        return False
 
 
 def _hits_only(size: Size) -> Workload:
@@ -47,10 +33,6 @@ def _as_a_stream(order: JoinOrder) -> JoinOrder:
     return replace(order, lookups=lookups)
 
 
-def _by_state(order: JoinOrder) -> JoinOrder:
-    return replace(order, by_state=True)
-
-
 def _broadcast(order: JoinOrder) -> JoinOrder:
     return replace(order, lookups=tuple(replace(one, broadcast=True) for one in order.lookups))
 
@@ -62,5 +44,4 @@ WAYS = (
     Way("five dimensions: tables in the workers", high_dimensional, chosen=True),
     Way("five dimensions: broadcast, stream-static", high_dimensional, _broadcast),
     Way("rolling TTL: stream-stream by event time", iot, chosen=True),
-    Way("rolling TTL: transformWithState", iot, _by_state, needs=("google.protobuf", "pandas")),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -21,8 +22,10 @@ EVERY_S = 5.0
 
 
 @pytest.fixture(scope="session")
-def sizes(pytestconfig) -> Sizes:
-    return FULL if pytestconfig.getoption("--joins-full") else SMOKE
+def sizes(pytestconfig, settings) -> Sizes:
+    """--rate is the rate of live cases, over all topics."""
+    chosen = FULL if pytestconfig.getoption("--joins-full") else SMOKE
+    return replace(chosen, rows_per_s=settings.rate_per_s) if settings.rate_per_s else chosen
 
 
 @pytest.fixture(scope="session")

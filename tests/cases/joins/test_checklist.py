@@ -125,9 +125,6 @@ def test_cores(scenario, full_only, settings, nats_stack, streams, sizes, book, 
 @pytest.mark.bench
 def test_ways(way, full_only, spark, streams, sizes, book, show):
     """A join would be done in a way because it was the first that worked."""
-    reason = way.absent()
-    if reason is not None:
-        pytest.skip(reason)
     warm = sizes.backlog(f"way {way.name}, warm-up", way.make, sizes.backlog_rows // 10)
     run_case(spark, streams, warm, show, change=way.change)
     case = sizes.backlog(f"way {way.name}", way.make, sizes.backlog_rows // 5)
