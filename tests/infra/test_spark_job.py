@@ -22,6 +22,7 @@ from nats.js.api import StorageType, StreamConfig
 from bench.contract.event import Event, encode_event, value_of
 from bench.contract.partition import partition_of
 from bench.contract.result import Result, decode_result
+from bench.engine.spark import spark_folders
 from bench.infra.local_nats import LocalNats
 from bench.infra.service import running
 from bench.infra.waiting import wait_until
@@ -99,7 +100,8 @@ class Job:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "spark_jobs.window_aggregate", *arguments],
             cwd=ROOT,
-            env={**os.environ, **access},
+            # What a killed job leaves is in the test's folder, and goes with it.
+            env={**os.environ, **access, **spark_folders(folder)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
