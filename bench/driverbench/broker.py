@@ -60,5 +60,4 @@ class Broker(StreamAdmin):
         self._run(self._js().publish(subject, payload))
 
     def stored(self) -> int:
-        info = self.stream(STREAM)
-        return info.state.messages if info is not None else 0
+        return self.message_count(STREAM)

@@ -41,7 +41,7 @@ def nothing_joined(lookups: int) -> Joined:
 
 def read_joined(streams: JoinStreams, lookups: int) -> Joined:
     """Everything in the stream; raises TurnFailed if it does not come."""
-    wanted = streams.count(JOINED)
+    wanted = streams.message_count(JOINED)
     if not wanted:
         return nothing_joined(lookups)
     decode = _decoder(lookups)

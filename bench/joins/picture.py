@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from bench.joins.outcome import JoinOutcome
 from bench.joins.seconds import Second
 from bench.report.markup import Html, tag
+from bench.report.svg import svg
 
 WIDTH, PANEL_HEIGHT = 1_080, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 34, 28
@@ -21,21 +22,11 @@ def picture(outcomes: Sequence[JoinOutcome]) -> Html | None:
     drawn = [one for one in outcomes if len(one.seconds) >= _LEAST_SECONDS]
     if not drawn:
         return None
-    height = PANEL_HEIGHT * len(drawn)
-    parts = [tag("rect", width=str(WIDTH), height=str(height), fill="#ffffff")]
+    parts: list[Html] = []
     for row, one in enumerate(drawn):
         parts += _panel(one, row * PANEL_HEIGHT)
-    return tag(
-        "svg",
-        parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {height}",
-        width=str(WIDTH),
-        height=str(height),
-        role="img",
-        aria_label="Rows joined and their delay, second by second, of every live case",
-        font_family="system-ui, sans-serif",
-    )
+    label = "Rows joined and their delay, second by second, of every live case"
+    return svg(parts, WIDTH, PANEL_HEIGHT * len(drawn), label)
 
 
 def _panel(one: JoinOutcome, top: int) -> list[Html]:

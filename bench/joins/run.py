@@ -106,7 +106,7 @@ class _Run:
         count, moved, measured = -1, time.monotonic(), 0.0
         while True:
             self._engine.check()
-            now, seen = time.monotonic(), self._streams.count(JOINED)
+            now, seen = time.monotonic(), self._streams.message_count(JOINED)
             if seen > count:
                 count, moved = seen, now
             if now - measured >= _SAMPLE_EVERY_S:

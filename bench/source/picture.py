@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 from bench.report.markup import Html, tag
+from bench.report.svg import svg
 from bench.source.sweep import FETCH_BATCHES, LINGERS_MS, PARTITIONS, Cell, Point, front
 
 WIDTH, HEIGHT = 1_080, 640
@@ -24,25 +25,15 @@ Bar = tuple[str, float]
 
 def picture(points: Sequence[Point], beside: Sequence[Bar]) -> Html:
     """`beside` are rates to compare the sweep with: the engine over files, the bare reader."""
-    parts = [tag("rect", width=str(WIDTH), height=str(HEIGHT), fill="#ffffff")]
+    parts: list[Html] = []
     rates = [point.events_per_s for point in points]
     scale = _Log(min(rates), max(rates), 0.0, 1.0)
     for index, partitions in enumerate(PARTITIONS):
         parts += _heat_map(points, partitions, 30 + index * _PANEL_W, scale)
     parts += _front_plot(points, 30)
     parts += _bars(points, beside, 600)
-    box = f"0 0 {WIDTH} {HEIGHT}"
-    return tag(
-        "svg",
-        parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=box,
-        width=str(WIDTH),
-        height=str(HEIGHT),
-        role="img",
-        aria_label="Throughput by fetch batch, linger and partitions; Pareto front; collapse and cure",
-        font_family="system-ui, sans-serif",
-    )
+    label = "Throughput by fetch batch, linger and partitions; Pareto front; collapse and cure"
+    return svg(parts, WIDTH, HEIGHT, label)
 
 
 class _Log:

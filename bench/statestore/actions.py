@@ -136,7 +136,7 @@ def _wait_for_the_end(home: Home, launch: Launch) -> None:
     nats = home.server()
     with StateStoreStreams(nats) as streams:
         while True:
-            told = read_endings(nats, streams.stored(ENDED))
+            told = read_endings(nats, streams.message_count(ENDED))
             ended = {one["of"] for one in told if one["kind"] == "ended"} & wanted
             if ended == wanted:
                 took_s = time.monotonic() - begun
@@ -179,7 +179,7 @@ def _ledger(options: argparse.Namespace) -> int:
     except FileNotFoundError:
         raise HomeError(f"{home.folder}: no audit; run the server with --audit and end it") from None
     with running(home.nats()) as nats, StateStoreStreams(nats.endpoint) as streams:
-        endings = read_endings(nats.endpoint, streams.stored(ENDED))
+        endings = read_endings(nats.endpoint, streams.message_count(ENDED))
     metrics = account(home.truth(), endings, audit)
     report = judge(metrics)
     for result in report.results:

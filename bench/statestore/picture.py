@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.report.markup import Html, tag
+from bench.report.svg import svg
 from bench.statestore.outcome import GOAL_MB_PER_S, ScenarioOutcome
 from bench.statestore.restore import Restore
 
@@ -20,7 +21,7 @@ def picture(outcomes: Sequence[ScenarioOutcome], restores: Sequence[Restore]) ->
     drawn = [one for one in outcomes if one.series]
     plots = 2 * (_PLOT_H + 80) + len(drawn) * 18 if drawn else 0
     height = plots + (60 + _ROW_H * len(restores) if restores else 0) + 20
-    parts = [tag("rect", width=str(WIDTH), height=str(height), fill="#ffffff")]
+    parts: list[Html] = []
     if drawn:
         parts += _over_time(drawn, 40, 1, "MB/s written, at full speed", GOAL_MB_PER_S)
         parts += _over_time(
@@ -33,17 +34,7 @@ def picture(outcomes: Sequence[ScenarioOutcome], restores: Sequence[Restore]) ->
         parts.append(_text(_LEFT + 20, y + 2, one.name))
     if restores:
         parts += _bars(restores, top + len(drawn) * 18 + 30)
-    return tag(
-        "svg",
-        parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {height}",
-        width=str(WIDTH),
-        height=str(height),
-        role="img",
-        aria_label="MB/s written and pauses over time by scenario; restore times",
-        font_family="system-ui, sans-serif",
-    )
+    return svg(parts, WIDTH, height, "MB/s written and pauses over time by scenario; restore times")
 
 
 def _over_time(

@@ -84,7 +84,7 @@ class _Run:
             scenario.name,
             server.folder,
             truth,
-            read_endings(self._nats, self._streams.stored(ENDED)),
+            read_endings(self._nats, self._streams.message_count(ENDED)),
             server.audit(),
             load=launch.as_dict() | {"grow_mb": scenario.grow_mb},
             settings=asdict(scenario.server) | {"memory_bytes": memory_bytes},

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nats.js.api import StorageType, StreamConfig
-
 from bench.infra.endpoint import NatsEndpoint
-from bench.stream_admin import DUPLICATE_WINDOW_S, OWNER_MARK, StreamAdmin
+from bench.stream_admin import StreamAdmin
 from spark_jobs.jetstream.fetch import fetch_range
 from spark_jobs.jetstream.options import SinkOptions, SourceOptions, parse_sink, parse_source
 from spark_jobs.statestore.names import ENDED, ENDED_SUBJECT, EVENTS, EVENTS_SUBJECT
@@ -22,18 +20,9 @@ class StateStoreStreams(StreamAdmin):
         return self
 
     def make_all(self) -> None:
-        """Empty; on file, for the engine's checkpoint outlives a broker that is killed."""
+        """Empty."""
         for name, subject in SUBJECTS.items():
-            self.delete_stream(name)
-            config = StreamConfig(
-                name=name,
-                subjects=[subject],
-                storage=StorageType.FILE,
-                allow_direct=True,
-                duplicate_window=DUPLICATE_WINDOW_S,
-                metadata=OWNER_MARK,
-            )
-            self._run(self._js().add_stream(config))
+            self.remake_on_file(name, subject)
 
     def delete_all(self) -> None:
         for name in SUBJECTS:
@@ -41,10 +30,6 @@ class StateStoreStreams(StreamAdmin):
 
     def present(self) -> bool:
         return all(self.stream(name) is not None for name in SUBJECTS)
-
-    def stored(self, name: str) -> int:
-        info = self.stream(name)
-        return info.state.messages if info is not None else 0
 
 
 def _access(nats: NatsEndpoint) -> dict[str, str]:

@@ -70,7 +70,7 @@ class Commands:
     def endings(self) -> list[dict]:
         nats = self.home.server()
         with StateStoreStreams(nats) as streams:
-            return read_endings(nats, streams.stored(ENDED))
+            return read_endings(nats, streams.message_count(ENDED))
 
     def said(self) -> str:
         return self._log.read_text(errors="replace")
