@@ -133,7 +133,6 @@ def make_producer(context: RunContext, frames: EventFrames | MockResultFrames, i
         run_id=context.run_id,
         total=total,
         inbox=inbox,
-        seq_width=len(str(total)),
         stream=EVENTS if isinstance(frames, EventFrames) else RESULTS,
         tick_s=tick_s(context.case.windows is not None),
     )

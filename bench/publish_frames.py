@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import string
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from bench.row_template import (
     write_number,
     write_quoted_end,
 )
+from bench.tickets import Tickets
 
 _TS_WIDTH = 13
 
@@ -45,6 +47,10 @@ class FrameShape:
         return len(str(self.total))
 
     @property
+    def tickets(self) -> Tickets:
+        return Tickets(self.total)
+
+    @property
     def value_width(self) -> int:
         return len(str(VALUE_FACTOR * self.total + VALUE_OFFSET))
 
@@ -58,7 +64,16 @@ class PublishFrames(Protocol):
     @property
     def capacity(self) -> int: ...
 
-    def build(self, seqs: Ints, intended_epoch_ns: Ints) -> memoryview: ...
+    @property
+    def message_ids(self) -> bool:
+        """Whether JetStream would know a message that is published again."""
+        ...
+
+    def build(self, seqs: Ints, intended_epoch_ns: Ints, tickets: Ints) -> memoryview: ...
+
+    def seq_of(self, payload: bytes) -> int:
+        """Which of ours this is."""
+        ...
 
 
 class _Frames:
@@ -77,8 +92,8 @@ class _Frames:
 
     def _head(self, size: int) -> list[bytes | Cell]:
         shape = self._shape
-        subject, seq = Cell("subject", self._subjects.shape[1]), Cell("reply", shape.seq_width)
-        address: list[bytes | Cell] = [subject, f" {shape.inbox}.".encode(), seq]
+        subject, ticket = Cell("subject", self._subjects.shape[1]), Cell("ticket", shape.tickets.width)
+        address: list[bytes | Cell] = [subject, f" {shape.inbox}.".encode(), ticket]
         if not shape.message_ids:
             return [b"PUB ", *address, f" {size}\r\n".encode()]
         before, after = f"NATS/1.0\r\nNats-Msg-Id:{shape.run_id}-".encode(), b"\r\n\r\n"
@@ -94,11 +109,18 @@ class _Frames:
     def capacity(self) -> int:
         return self._template.capacity
 
-    def _fill_head(self, seqs: Ints, keys: Ints, decimal: Bytes) -> None:
-        count = len(seqs)
+    @property
+    def message_ids(self) -> bool:
+        return self._shape.message_ids
+
+    def seq_of(self, payload: bytes) -> int:
+        return int(json.loads(payload)["seq"])
+
+    def _fill_head(self, tickets: Ints, keys: Ints, decimal: Bytes) -> None:
+        count = len(tickets)
         cells = self._template.cells
         cells("subject", count)[:] = table_rows(self._subjects, keys)
-        cells("reply", count)[:] = decimal
+        cells("ticket", count)[:] = digits(tickets, self._shape.tickets.width)
         if self._shape.message_ids:
             cells("message_id", count)[:] = decimal
 
@@ -132,12 +154,12 @@ class EventFrames(_Frames):
         letters = random.Random(seed).choices(string.ascii_letters + string.digits, k=pad)
         super().__init__(shape, [*body, "".join(letters).encode(), b'"}'])
 
-    def build(self, seqs: Ints, intended_epoch_ns: Ints) -> memoryview:
+    def build(self, seqs: Ints, intended_epoch_ns: Ints, tickets: Ints) -> memoryview:
         count = len(seqs)
         cells = self._template.cells
         decimal = digits(seqs, self._shape.seq_width)
         keys = seqs % self._shape.num_keys
-        self._fill_head(seqs, keys, decimal)
+        self._fill_head(tickets, keys, decimal)
         write_quoted_end(cells("event_id", count), seqs, decimal)
         write_number(cells("seq", count), seqs, decimal)
         cells("ts", count)[:] = digits(intended_epoch_ns // 1_000_000, _TS_WIDTH)
@@ -186,12 +208,12 @@ class MockResultFrames(_Frames):
         ]
         super().__init__(shape, body)
 
-    def build(self, seqs: Ints, intended_epoch_ns: Ints) -> memoryview:
+    def build(self, seqs: Ints, intended_epoch_ns: Ints, tickets: Ints) -> memoryview:
         count = len(seqs)
         cells = self._template.cells
         decimal = digits(seqs, self._shape.seq_width)
         keys = seqs % self._shape.num_keys
-        self._fill_head(seqs, keys, decimal)
+        self._fill_head(tickets, keys, decimal)
         cells("key", count)[:] = table_rows(self._keys, keys)
         cells("ts", count)[:] = digits(intended_epoch_ns // 1_000_000, _TS_WIDTH)
         cells("ts2", count)[:] = cells("ts", count)

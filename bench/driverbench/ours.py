@@ -62,7 +62,6 @@ def make_producer(broker: Broker, load: Load, schedule: Schedule, clock: RunCloc
         run_id=RUN_ID,
         total=load.messages,
         inbox=shape.inbox,
-        seq_width=shape.seq_width,
         stream=STREAM,
         heartbeats=False,
     )

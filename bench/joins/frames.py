@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import string
 
@@ -11,6 +12,7 @@ from bench.joins.streams import subject_of
 from bench.joins.workload import Workload
 from bench.row_template import Cell, RowTemplate, digits, write_number
 from bench.schedule import Ints
+from bench.tickets import Tickets
 
 _TS_WIDTH = 16
 
@@ -22,7 +24,7 @@ class TopicFrames:
         self._workload, self._topic, self._first = workload, topic, first
         self._keys = max(1, len(workload.lookups)) if topic == workload.fact else 1
         self.total, self.inbox = total, inbox
-        self.seq_width = len(str(total))
+        self._ticket_width = Tickets(total).width
         most = row_count(workload, topic)
         number, value = len(str(most)), len(str(VALUE_FACTOR * most + VALUE_OFFSET))
         body: list[bytes | Cell] = [b'{"seq":', Cell("seq", number), b',"ts_us":', Cell("ts", _TS_WIDTH)]
@@ -36,7 +38,7 @@ class TopicFrames:
         letters = random.Random(workload.seed).choices(string.ascii_letters + string.digits, k=pad)
         head = f"PUB {subject_of(topic)} {inbox}.".encode()
         size = f" {workload.payload_bytes}\r\n".encode()
-        parts = [head, Cell("reply", self.seq_width), size, *body, "".join(letters).encode(), b'"}\r\n']
+        parts = [head, Cell("ticket", self._ticket_width), size, *body, "".join(letters).encode(), b'"}\r\n']
         self._template = RowTemplate(parts, 1024)
 
     @property
@@ -47,10 +49,22 @@ class TopicFrames:
     def capacity(self) -> int:
         return self._template.capacity
 
-    def build(self, seqs: Ints, intended_epoch_ns: Ints) -> memoryview:  # noqa: ARG002 - event time is its own
+    @property
+    def message_ids(self) -> bool:
+        return False
+
+    def seq_of(self, payload: bytes) -> int:
+        return int(json.loads(payload)["seq"]) - (self._first - 1)
+
+    def build(
+        self,
+        seqs: Ints,
+        intended_epoch_ns: Ints,  # noqa: ARG002 - event time is its own
+        tickets: Ints,
+    ) -> memoryview:
         count, cells = len(seqs), self._template.cells
         rows = rows_of(self._workload, self._topic, seqs + (self._first - 1))
-        cells("reply", count)[:] = digits(seqs, self.seq_width)
+        cells("ticket", count)[:] = digits(tickets, self._ticket_width)
         write_number(cells("seq", count), rows.numbers)
         cells("ts", count)[:] = digits(rows.ts_us, _TS_WIDTH)
         for which in range(self._keys):

@@ -153,7 +153,6 @@ def _producer(
         run_id="joins",
         total=total,
         inbox=frames.inbox,
-        seq_width=frames.seq_width,
         stream=stream_of(topic),
         heartbeats=False,
         tick_s=WINDOWED_TICK_S,

@@ -106,11 +106,11 @@ class _StallWatch:
         self._armed.set()
 
     def run(self, stop: threading.Event) -> None:
-        acked, since = -1, time.monotonic()
+        acks, since = -1, time.monotonic()
         while not stop.is_set() and self._producer.settled < self._producer.total:
             now = time.monotonic()
-            if self._producer.acked != acked or not self._armed.is_set():
-                acked, since = self._producer.acked, now
+            if self._producer.acks != acks or not self._armed.is_set():
+                acks, since = self._producer.acks, now
             self.longest_s = max(self.longest_s, now - since)
             time.sleep(POLL_S)
 
@@ -181,7 +181,6 @@ class _FaultRun:
             run_id=shape.run_id,
             total=total,
             inbox=shape.inbox,
-            seq_width=shape.seq_width,
             stream=STREAM,
             heartbeats=False,
         )

@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.row_template import Cell as RowCell
 from bench.row_template import RowTemplate, digits
+from bench.tickets import Tickets
 from bench.wire.batch import Batch, numbers_before
 from bench.wire.frames import Ints
 
@@ -24,18 +25,19 @@ class Address:
         if size < HEAD_BYTES:
             raise ValueError(f"a message of {size} bytes: at least {HEAD_BYTES} are needed")
         self.subject, self.inbox, self.publisher, self.size = subject, inbox, publisher, size
+        self.total = total
         self.seq_width = len(str(total))
         self.pad = b"x" * (size - HEAD_BYTES)
 
 
 class PlainFrames:
-    """PUB frames with a reply each, `capacity` at a time."""
+    """PUB frames with a ticket each, `capacity` at a time."""
 
     def __init__(self, address: Address, capacity: int) -> None:
-        self._address = address
+        self._tickets = Tickets(address.total)
         parts: list[bytes | RowCell] = [
             f"PUB {address.subject} {address.inbox}.".encode(),
-            RowCell("reply", address.seq_width),
+            RowCell("ticket", self._tickets.width),
             f" {address.size}\r\n{address.publisher:02d}".encode(),
             RowCell("seq", _SEQ),
             RowCell("stamp", _STAMP),
@@ -45,9 +47,8 @@ class PlainFrames:
 
     def build(self, seqs: Ints, stamps_ns: Ints) -> bytes:
         count = len(seqs)
-        decimal = digits(seqs, _SEQ)
-        self._rows.cells("reply", count)[:] = decimal[:, _SEQ - self._address.seq_width :]
-        self._rows.cells("seq", count)[:] = decimal
+        self._rows.cells("ticket", count)[:] = digits(self._tickets.shared(seqs), self._tickets.width)
+        self._rows.cells("seq", count)[:] = digits(seqs, _SEQ)
         self._rows.cells("stamp", count)[:] = digits(stamps_ns, _STAMP)
         return bytes(self._rows.rows(count))
 

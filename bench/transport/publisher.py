@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.fates import Fates
 from bench.publish_frames import seq_range
 from bench.schedule import Ints, Schedule, Unpaced
 from bench.transport.cell import Mode
@@ -165,8 +166,8 @@ class AsyncPublisher(Publisher):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._frames = PlainFrames(self._address, self._window)
-        self._answers = AnswerReader(self._address.inbox, self._address.seq_width, self._stream)
-        self._seen = np.zeros(self.total + 1, np.bool_)
+        self._fates = Fates(self.total)
+        self._answers = AnswerReader(self._address.inbox, self._fates.tickets.width, self._stream)
 
     def _may_send(self) -> int:
         room = self._window - (self.sent - self.settled)
@@ -178,11 +179,10 @@ class AsyncPublisher(Publisher):
 
     def _answered(self, batch: Batch) -> None:
         answers = self._answers.read(batch)
-        fresh = answers.acked[~self._seen[answers.acked]]
-        self._seen[fresh] = True
-        self.acked += len(fresh)
-        if len(fresh) < len(answers.acked):
+        self._fates.hear(answers)
+        if self._fates.repeated_answers:
             raise WireError("JetStream answered a message twice that was sent once")
+        self.acked = self._fates.acks
         for nack in answers.nacked:
             self._refuse(f"{nack.text} ({nack.code})")
 

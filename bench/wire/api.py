@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 import time
@@ -25,6 +26,17 @@ def api_request(
         why = answer["error"].get("description") if "error" in answer else headers.split(b"\r\n")[0].decode()
         raise WireError(f"JetStream refused {subject}: {why}")
     return answer
+
+
+def stored_payload(connection: Connection, stream: str, place: int) -> bytes | None:
+    """What the stream holds at this sequence; None if it is gone."""
+    try:
+        answer = api_request(connection, f"$JS.API.STREAM.MSG.GET.{stream}", {"seq": place})
+    except ConnectionLost:
+        raise
+    except WireError:
+        return None
+    return base64.b64decode(answer["message"].get("data", ""))
 
 
 def api_status(connection: Connection, subject: str, body: dict[str, Any]) -> bytes:

@@ -1,7 +1,6 @@
 """JetStream's answers to publishes, checked in bulk.
 
-A publish carries the reply subject <inbox>.<seq>, so every answer says which event it is for;
-none is taken on trust or by counting alone.
+A publish carries the reply subject <inbox>.<ticket>, a number of fixed width: an answer says what it is for.
 """
 
 from __future__ import annotations
@@ -17,34 +16,40 @@ from bench.wire.frames import Bytes, Flags, Ints
 
 #: A plain acknowledgement up to its sequence; 2.15 writes the first, older servers had a blank there.
 _PLAIN_ACKS = (b'{"stream":"%s","seq":', b'{"stream":"%s", "seq":')
+#: A longer sequence would not fit into 64 bits.
+_MOST_DIGITS = 18
+#: Tickets, and the stream's sequence for each.
+Acked = tuple[Ints, Ints]
 
 
 @dataclass
 class Nack:
     """A publish that JetStream refused."""
 
-    seq: int
+    ticket: int
     code: int
     text: str
 
 
 @dataclass
 class Answers:
-    """What one batch of answers says, by event."""
+    """What one batch of answers says, by ticket."""
 
     acked: Ints
-    #: Events that JetStream had already (found by Nats-Msg-Id): stored once, acknowledged again.
+    #: The stream's sequence of each that is acknowledged.
+    stored_at: Ints
+    #: What JetStream had already (found by Nats-Msg-Id): stored once, acknowledged again.
     deduplicated: list[int] = field(default_factory=list)
     nacked: list[Nack] = field(default_factory=list)
 
 
 class AnswerReader:
-    """Reads answers on `inbox`, whose subjects end in a number of `seq_width` digits."""
+    """Reads answers on `inbox`, whose subjects end in a number of `width` digits."""
 
-    def __init__(self, inbox: str, seq_width: int, stream: str) -> None:
+    def __init__(self, inbox: str, width: int, stream: str) -> None:
         self._prefix = f"{inbox}.".encode()
-        self._seq_at = len("MSG ") + len(self._prefix)
-        self._seq_width = seq_width
+        self._ticket_at = len("MSG ") + len(self._prefix)
+        self._width = width
         self._acks = [ack % stream.encode() for ack in _PLAIN_ACKS]
 
     def read(self, batch: Batch) -> Answers:
@@ -53,38 +58,41 @@ class AnswerReader:
         # Between two of the same length a control line may stand.
         changes = (lengths[1:] != lengths[:-1]) | (index.starts[1:] != index.ends[:-1])
         borders = np.flatnonzero(changes) + 1
-        acked: list[Ints] = []
-        answers = Answers(np.empty(0, np.int64))
+        answers = Answers(np.empty(0, np.int64), np.empty(0, np.int64))
         # Answers of one length lie in the buffer like the rows of a matrix.
-        for first, last in zip([0, *borders.tolist()], [*borders.tolist(), len(batch)], strict=True):
-            if last > first:
-                acked.append(self._read_rows(batch, first, last, answers))
-        answers.acked = np.concatenate(acked) if acked else answers.acked
+        read = [
+            self._read_rows(batch, first, last, answers)
+            for first, last in zip([0, *borders.tolist()], [*borders.tolist(), len(batch)], strict=True)
+            if last > first
+        ]
+        if read:
+            answers.acked, answers.stored_at = map(np.concatenate, zip(*read, strict=True))
         return answers
 
-    def _read_rows(self, batch: Batch, first: int, last: int, answers: Answers) -> Ints:
+    def _read_rows(self, batch: Batch, first: int, last: int, answers: Answers) -> Acked:
         index = batch.index
         start, length = int(index.starts[first]), int(index.ends[first] - index.starts[first])
         body_at = int(index.line_ends[first]) + 2 - start
         rows = batch.data[start : start + length * (last - first)].reshape(last - first, length)
         ack_end = body_at + self._plain_ack_bytes(batch.buffer, start + body_at)
-        seq_end = self._seq_at + self._seq_width
-        if not seq_end < body_at < ack_end < length - 3 or rows[0, seq_end] != 0x20:
+        ticket_end = self._ticket_at + self._width
+        fits = ticket_end < body_at < ack_end < length - 3 <= ack_end + _MOST_DIGITS
+        if not fits or rows[0, ticket_end] != 0x20:
             return self._read_singly(batch, range(first, last), answers)
-        cells = rows[:, self._seq_at : seq_end]
-        # What stands between the seq and the stream's seq (size, line end, stream) is the same in all.
+        tickets, places = rows[:, self._ticket_at : ticket_end], rows[:, ack_end : length - 3]
+        # What stands between the ticket and the stream's seq (size, line end, stream) is the same in all.
         checks = (
-            rows[:, seq_end:ack_end] == rows[0, seq_end:ack_end],
-            _are_digits(rows[:, ack_end : length - 3]),
+            rows[:, ticket_end:ack_end] == rows[0, ticket_end:ack_end],
+            _are_digits(places),
             rows[:, length - 3 : length - 2] == 0x7D,
-            _are_digits(cells),
+            _are_digits(tickets),
         )
-        seqs = digits_to_ints(cells)
+        acked, stored_at = digits_to_ints(tickets), digits_to_ints(places)
         if all(check.all() for check in checks):
-            return seqs
+            return acked, stored_at
         plain = np.logical_and.reduce([check.all(axis=1) for check in checks])
-        odd = [first + int(i) for i in np.flatnonzero(~plain)]
-        return np.concatenate([seqs[plain], self._read_singly(batch, odd, answers)])
+        odd = self._read_singly(batch, [first + int(i) for i in np.flatnonzero(~plain)], answers)
+        return np.concatenate([acked[plain], odd[0]]), np.concatenate([stored_at[plain], odd[1]])
 
     def _plain_ack_bytes(self, buffer: bytearray, body_at: int) -> int:
         """The length of this server's spelling of an acknowledgement, 0 if the body is none."""
@@ -93,43 +101,45 @@ class AnswerReader:
                 return len(ack)
         return 0
 
-    def _read_singly(self, batch: Batch, which: range | list[int], answers: Answers) -> Ints:
-        acked: list[int] = []
+    def _read_singly(self, batch: Batch, which: range | list[int], answers: Answers) -> Acked:
+        acked: list[tuple[int, int]] = []
         for i in which:
-            seq = self._seq_of(batch.line(i))
-            nack = self._read_one(batch, i, seq, answers)
-            if nack is None:
-                acked.append(seq)
+            ticket = self._ticket_of(batch.line(i))
+            told = self._read_one(batch, i, ticket, answers)
+            if isinstance(told, Nack):
+                answers.nacked.append(told)
             else:
-                answers.nacked.append(nack)
-        return np.array(acked, np.int64)
+                acked.append((ticket, told))
+        tickets, stored_at = np.array(acked, np.int64).reshape(-1, 2).T
+        return tickets, stored_at
 
-    def _seq_of(self, line: bytes) -> int:
+    def _ticket_of(self, line: bytes) -> int:
         subject = line.split(b" ", 2)[1]
         number = subject.removeprefix(self._prefix)
-        if len(subject) - len(number) != len(self._prefix) or len(number) != self._seq_width:
+        if len(subject) - len(number) != len(self._prefix) or len(number) != self._width:
             number = b""
         if not number.isdigit():
             raise WireError(f"an answer to none of our publishes: {line[:120]!r}")
         return int(number)
 
-    def _read_one(self, batch: Batch, i: int, seq: int, answers: Answers) -> Nack | None:
+    def _read_one(self, batch: Batch, i: int, ticket: int, answers: Answers) -> Nack | int:
+        """What was refused, or where in the stream it is."""
         headers = batch.headers(i)
         if headers.startswith(b"NATS/1.0 503"):
-            return Nack(seq, 503, "no stream listens on this subject")
+            return Nack(ticket, 503, "no stream listens on this subject")
         try:
             body = json.loads(batch.payload(i))
             if "error" in body:
                 error = body["error"]
                 code = int(error.get("err_code", error.get("code", 0)))
-                return Nack(seq, code, str(error.get("description")))
-            if type(body.get("seq")) is not int:
-                return Nack(seq, 0, f"not an acknowledgement: {str(body)[:80]}")
+                return Nack(ticket, code, str(error.get("description")))
+            if type(body.get("seq")) is not int or not 0 <= body["seq"] < 10**_MOST_DIGITS:
+                return Nack(ticket, 0, f"not an acknowledgement: {str(body)[:80]}")
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-            return Nack(seq, 0, f"not an acknowledgement: {batch.payload(i)[:80]!r}")
+            return Nack(ticket, 0, f"not an acknowledgement: {batch.payload(i)[:80]!r}")
         if body.get("duplicate"):
-            answers.deduplicated.append(seq)
-        return None
+            answers.deduplicated.append(ticket)
+        return int(body["seq"])
 
 
 def _are_digits(cells: Bytes) -> Flags:

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import nats
 import numpy as np
@@ -84,14 +85,15 @@ def connect(endpoint: NatsEndpoint) -> Iterator[Callable[[], Connection]]:
 
 
 class Publisher:
-    """Sends the frames of given seqs and collects the answer to each."""
+    """Sends the frames of given seqs, each with its own ticket, and collects the answer to each, by seq."""
 
     def __init__(self, connection: Connection, total: int, **shape: object) -> None:
         inbox = f"_INBOX.{secrets.token_hex(6)}"
         settings = {"subjects": SUBJECTS, "num_keys": 100} | shape
         self.shape = FrameShape("live", total, inbox=inbox, **settings)
         self.frames = EventFrames(self.shape, payload_bytes=512)
-        self._reader = AnswerReader(inbox, self.shape.seq_width, "WIRE")
+        self._tickets = self.shape.tickets
+        self._reader = AnswerReader(inbox, self._tickets.width, "WIRE")
         self._connection = connection
         connection.send(f"SUB {inbox}.* 1\r\n".encode())
 
@@ -99,16 +101,18 @@ class Publisher:
         now_ns = time.time_ns()
         for start in range(first, last + 1, self.shape.capacity):
             seqs = seq_range(start, min(last, start + self.shape.capacity - 1))
-            self._connection.send(bytes(self.frames.build(seqs, np.full(len(seqs), now_ns))))
-        acked, together = [], Answers(np.empty(0, np.int64))
+            times, tickets = np.full(len(seqs), now_ns), self._tickets.own(seqs)
+            self._connection.send(bytes(self.frames.build(seqs, times, tickets)))
+        acked, together = [], Answers(np.empty(0, np.int64), np.empty(0, np.int64))
         deadline = time.monotonic() + PATIENCE_S
         while sum(map(len, acked)) + len(together.nacked) < last - first + 1:
             assert time.monotonic() < deadline, "not every publish was answered"
             self._connection.fill(1.0)
             answers = self._reader.read(self._connection.take())
-            acked.append(answers.acked)
-            together.deduplicated += answers.deduplicated
-            together.nacked += answers.nacked
+            acked.append(answers.acked - self._tickets.groups)
+            together.deduplicated += [ticket - self._tickets.groups for ticket in answers.deduplicated]
+            for nack in answers.nacked:
+                together.nacked.append(replace(nack, ticket=nack.ticket - self._tickets.groups))
         together.acked = np.sort(np.concatenate(acked))
         return together
 
@@ -180,7 +184,7 @@ def test_a_full_stream_refuses_with_its_reason(
     stream(max_msgs=300, discard=DiscardPolicy.NEW)
     answers = Publisher(connect(), 500).publish(1, 500)
     assert answers.acked.tolist() == list(range(1, 301))
-    assert sorted(nack.seq for nack in answers.nacked) == list(range(301, 501))
+    assert sorted(nack.ticket for nack in answers.nacked) == list(range(301, 501))
     assert {(nack.code, nack.text) for nack in answers.nacked} == {(10077, "maximum messages exceeded")}
 
 
@@ -226,7 +230,7 @@ def test_a_subject_without_stream_is_told(connect: Callable[[], Connection]) -> 
     """If this fails, a producer waits for answers that nobody will send."""
     answers = Publisher(connect(), 20, subjects=("nobody.home",)).publish(1, 20)
     assert len(answers.acked) == 0
-    assert [(nack.seq, nack.code) for nack in answers.nacked] == [(seq, 503) for seq in range(1, 21)]
+    assert [(nack.ticket, nack.code) for nack in answers.nacked] == [(seq, 503) for seq in range(1, 21)]
 
 
 @pytest.mark.parametrize("reads_first", [True, False])

@@ -194,4 +194,4 @@ def test_every_step_of_the_growth_can_be_built(step: Step) -> None:
     assert len(shape.subjects) == step.partitions
     frames = EventFrames(shape, load.payload_bytes)
     seqs = seq_range(1, 3)
-    assert bytes(frames.build(seqs, seqs)).count(b" %d\r\n{" % step.payload_bytes) == 3
+    assert bytes(frames.build(seqs, seqs, seqs)).count(b" %d\r\n{" % step.payload_bytes) == 3

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from bench.fates import Fates
 from bench.publish_frames import EventFrames, FrameShape, MockResultFrames, seq_range
+from bench.tickets import Tickets
 from bench.wire.batch import Batch
 from bench.wire.frames import index_frames
-from bench.wire.pubacks import AnswerReader
+from bench.wire.pubacks import AnswerReader, Answers
 from bench.wire.pull import stored_ns
 
 pytestmark = pytest.mark.bench
@@ -34,7 +36,8 @@ def seqs_and_times(count: int) -> tuple[np.ndarray, np.ndarray]:
 def delivered(count: int, payload_bytes: int = 512) -> bytearray:
     """A server's delivery of `count` events to a pull consumer."""
     frames = EventFrames(shape(), payload_bytes)
-    rows = bytes(frames.build(*seqs_and_times(count)))
+    seqs, times = seqs_and_times(count)
+    rows = bytes(frames.build(seqs, times, seqs))
     stream = bytearray()
     for i in range(count):
         body = rows[i * frames.width : (i + 1) * frames.width - 2].split(b"\r\n", 1)[1]
@@ -45,11 +48,11 @@ def delivered(count: int, payload_bytes: int = 512) -> bytearray:
 
 def acknowledged(count: int) -> bytearray:
     """A server's acknowledgements of `count` events."""
-    width = len(str(TOTAL))
+    tickets = Tickets(TOTAL)
     stream = bytearray()
-    for i in range(count):
+    for i, ticket in enumerate(tickets.shared(seq_range(FIRST, FIRST + count - 1)).tolist()):
         body = b'{"stream":"EVENTS","seq":%d}' % (FIRST + i)
-        stream += b"MSG %s.%0*d 1 %d\r\n%s\r\n" % (INBOX.encode(), width, FIRST + i, len(body), body)
+        stream += b"MSG %s.%0*d 1 %d\r\n%s\r\n" % (INBOX.encode(), tickets.width, ticket, len(body), body)
     return stream
 
 
@@ -70,7 +73,7 @@ def test_build(benchmark: BenchmarkFixture, kind: str, size: int) -> None:
     }[kind]()
     seqs, times = seqs_and_times(size)
     benchmark.extra_info["messages_per_round"] = size
-    assert len(benchmark(frames.build, seqs, times)) == size * frames.width
+    assert len(benchmark(frames.build, seqs, times, Tickets(TOTAL).shared(seqs))) == size * frames.width
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -85,10 +88,25 @@ def test_index(benchmark: BenchmarkFixture, kind: str, size: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_read_answers(benchmark: BenchmarkFixture, size: int) -> None:
     """If this grows, checking every acknowledgement is no longer affordable."""
-    reader = AnswerReader(INBOX, len(str(TOTAL)), "EVENTS")
+    reader = AnswerReader(INBOX, Tickets(TOTAL).width, "EVENTS")
     batch = as_batch(acknowledged(size))
     benchmark.extra_info["messages_per_round"] = size
     assert len(benchmark(reader.read, batch).acked) == size
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_hear_answers(benchmark: BenchmarkFixture, size: int) -> None:
+    """If this grows, to know the fate of every message is no longer affordable."""
+    answers = AnswerReader(INBOX, Tickets(TOTAL).width, "EVENTS").read(as_batch(acknowledged(size)))
+    benchmark.extra_info["messages_per_round"] = size
+    fates = [Fates(TOTAL)]
+
+    def anew() -> tuple[tuple[Fates, Answers], dict[str, object]]:
+        fates[0] = Fates(TOTAL)  # an answer is heard for the first time once
+        return (fates[0], answers), {}
+
+    benchmark.pedantic(Fates.hear, setup=anew, rounds=300)
+    assert fates[0].acks == size
 
 
 @pytest.mark.parametrize("size", SIZES)

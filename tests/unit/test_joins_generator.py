@@ -140,11 +140,12 @@ def test_rows_and_truth_hold_at_any_size(name, facts, keys, spread, seed):
 
 
 def parsed(frames, count):
-    data = bytes(frames.build(np.arange(1, count + 1), np.zeros(count, np.int64)))
+    data = bytes(frames.build(np.arange(1, count + 1), np.zeros(count, np.int64), np.arange(1, count + 1)))
     assert len(data) == frames.width * count
     for at in range(count):
         line, body = data[at * frames.width : (at + 1) * frames.width].split(b"\r\n", 1)
         assert int(line.split()[-1]) == len(body) - 2
+        assert frames.seq_of(body) == at + 1
         yield line.split()[1], json.loads(body)
 
 

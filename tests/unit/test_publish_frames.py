@@ -14,6 +14,7 @@ from bench.contract.event import decode_event, encode_event, make_event
 from bench.contract.partition import partition_of
 from bench.contract.result import decode_result, mock_result
 from bench.publish_frames import EventFrames, FrameShape, MockResultFrames, PublishFrames, seq_range
+from bench.tickets import GROUP
 
 relaxed = settings(deadline=None, max_examples=40)  # a busy machine is no finding
 
@@ -44,7 +45,8 @@ def parse(row: bytes) -> Sent:
 
 
 def rows_of(frames: PublishFrames, seqs: list[int], epoch_ns: list[int]) -> list[Sent]:
-    data = bytes(frames.build(np.array(seqs, np.int64), np.array(epoch_ns, np.int64)))
+    tickets = frames._shape.tickets.shared(np.array(seqs, np.int64))
+    data = bytes(frames.build(np.array(seqs, np.int64), np.array(epoch_ns, np.int64), tickets))
     assert len(data) == len(seqs) * frames.width
     return [parse(data[i : i + frames.width]) for i in range(0, len(data), frames.width)]
 
@@ -73,8 +75,9 @@ def bursts(shape: FrameShape) -> st.SearchStrategy[list[tuple[int, int]]]:
 
 def check_head(shape: FrameShape, sent: Sent, seq: int, key: str) -> None:
     padded = f"{seq:0{shape.seq_width}d}"
+    ticket = f"{(seq - 1) // GROUP + 1:0{shape.tickets.width}d}"
     assert sent.subject == shape.subjects[partition_of(key, len(shape.subjects))]
-    assert sent.reply == f"{INBOX}.{padded}"
+    assert sent.reply == f"{INBOX}.{ticket}"
     assert sent.message_id == (f"{shape.run_id}-{padded}" if shape.message_ids else None)
 
 
@@ -90,6 +93,7 @@ def test_every_event_is_the_closed_form_of_its_seq(data: st.DataObject, shape: F
         for (seq, at_ns), one in zip(burst, sent, strict=True):
             event = make_event(shape.run_id, seq, at_ns // 1_000_000, shape.num_keys)
             assert decode_event(one.body) == event
+            assert frames.seq_of(one.body) == seq
             assert len(one.body) == payload_bytes
             check_head(shape, one, seq, event.key)
 
@@ -105,6 +109,7 @@ def test_every_mock_result_is_the_closed_form_of_its_seq(data: st.DataObject, sh
         for (seq, at_ns), one in zip(burst, sent, strict=True):
             result = mock_result(shape.run_id, seq, at_ns // 1_000_000, shape.num_keys)
             assert decode_result(one.body) == result
+            assert frames.seq_of(one.body) == seq
             check_head(shape, one, seq, result.key)
 
 
@@ -171,15 +176,15 @@ def test_the_pad_is_the_same_for_the_same_seed() -> None:
     assert len(first) == len(other)
 
 
-def one() -> tuple[np.ndarray, np.ndarray]:
-    return seq_range(1, 1), np.array([1_759_000_000_000_000_000])
+def one() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return seq_range(1, 1), np.array([1_759_000_000_000_000_000]), seq_range(1, 1)
 
 
 def test_no_more_rows_than_there_is_room_for() -> None:
     """If this fails, a burst beyond the capacity is cut in silence."""
     frames = EventFrames(shape_of(capacity=10), 512)
     with pytest.raises(ValueError, match="broadcast"):
-        frames.build(seq_range(1, 11), np.full(11, 1_759_000_000_000_000_000))
+        frames.build(seq_range(1, 11), np.full(11, 1_759_000_000_000_000_000), seq_range(1, 11))
     assert frames.capacity == 10
 
 

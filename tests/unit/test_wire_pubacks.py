@@ -59,7 +59,7 @@ def read(chunks: Iterable[bytes]) -> Told:
         assert answers.acked.dtype == np.int64
         told.acked.extend(answers.acked.tolist())
         told.deduplicated.extend(answers.deduplicated)
-        told.nacked.extend((nack.seq, nack.code) for nack in answers.nacked)
+        told.nacked.extend((nack.ticket, nack.code) for nack in answers.nacked)
         waiting = bytes(buffer[index.consumed :])
     assert waiting == b""
     return Told(*map(sorted, told))
