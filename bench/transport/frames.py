@@ -57,14 +57,15 @@ class SingleFrame:
     """One PUB frame, made by formatting: at one message a turn numpy's set-up would be most of the cost."""
 
     def __init__(self, address: Address) -> None:
+        # One reply for all: only one message is under way.
         self._pattern = (
-            f"PUB {address.subject} {address.inbox}.%0{address.seq_width}d {address.size}\r\n"
+            f"PUB {address.subject} {address.inbox}.0 {address.size}\r\n"
             f"{address.publisher:02d}%0{_SEQ}d%0{_STAMP}d"
         ).encode()
         self._tail = address.pad + b"\r\n"
 
     def build(self, seq: int, stamp_ns: int) -> bytes:
-        return self._pattern % (seq, seq, stamp_ns) + self._tail
+        return self._pattern % (seq, stamp_ns) + self._tail
 
 
 class BatchFrames:

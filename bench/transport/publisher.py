@@ -130,12 +130,12 @@ class Publisher(ABC):
 
 
 class SyncPublisher(Publisher):
-    """One message, its answer, the next one."""
+    """One message, its answer, the next one. Each is stored behind the last, so no answer counts twice."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._frame = SingleFrame(self._address)
-        self._ack = f'{{"stream":"{self._stream}"'.encode()
+        self._stored_at = 0
 
     def _may_send(self) -> int:
         return 1 if self.sent == self.settled else 0
@@ -151,13 +151,15 @@ class SyncPublisher(Publisher):
 
     def _answered(self, batch: Batch) -> None:
         for i in range(len(batch)):
-            answered = int(batch.subject(i).rpartition(".")[2])
-            if answered != self.sent:
-                self._refuse(f"an answer to message {answered} while {self.sent} was under way")
-            elif batch.payload(i).startswith(self._ack) and b'"error"' not in batch.payload(i):
-                self.acked += 1
-            else:
+            answer = _json(batch.payload(i))
+            stored_at = answer.get("seq")
+            if answer.get("stream") != self._stream or "error" in answer or type(stored_at) is not int:
                 self._refuse(refusal(batch, i))
+            elif stored_at <= self._stored_at:
+                raise WireError("JetStream answered a message twice that was sent once")
+            else:
+                self._stored_at = stored_at
+                self.acked += 1
 
 
 class AsyncPublisher(Publisher):
