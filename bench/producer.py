@@ -311,7 +311,8 @@ class Producer:
             payloads = [stored_payload(connection, self._stream, place) for place in places]
         finally:
             connection.close()
-        self._fates.settle(np.array([self._frames.seq_of(one) for one in payloads if one], np.int64))
+        seqs = [self._frames.seq_of(one) for one in payloads if one]
+        self._fates.settle(np.array([seq for seq in seqs if 0 < seq <= self.total], np.int64))
 
     def _publish_unanswered(self) -> None:
         self._find_stored(self._fates.open_groups())

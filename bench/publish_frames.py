@@ -72,7 +72,7 @@ class PublishFrames(Protocol):
     def build(self, seqs: Ints, intended_epoch_ns: Ints, tickets: Ints) -> memoryview: ...
 
     def seq_of(self, payload: bytes) -> int:
-        """Which of ours this is."""
+        """Which of ours this is; 0 or less if it is nobody's that we know."""
         ...
 
 
@@ -114,7 +114,7 @@ class _Frames:
         return self._shape.message_ids
 
     def seq_of(self, payload: bytes) -> int:
-        return int(json.loads(payload)["seq"])
+        return number_in(payload)
 
     def _fill_head(self, tickets: Ints, keys: Ints, decimal: Bytes) -> None:
         count = len(tickets)
@@ -220,6 +220,14 @@ class MockResultFrames(_Frames):
         write_number(cells("value", count), VALUE_FACTOR * seqs + VALUE_OFFSET)
         write_number(cells("seq", count), seqs, decimal)
         return self._template.rows(count)
+
+
+def number_in(payload: bytes) -> int:
+    """The seq that a message carries; 0 if it carries none."""
+    try:
+        return int(json.loads(payload)["seq"])
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return 0
 
 
 def _spread(key: str, partitions: int) -> int:

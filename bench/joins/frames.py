@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import string
 
@@ -10,6 +9,7 @@ from bench.contract.event import VALUE_FACTOR, VALUE_OFFSET
 from bench.joins.rows import KEY_WIDTH, row_count, rows_of
 from bench.joins.streams import subject_of
 from bench.joins.workload import Workload
+from bench.publish_frames import number_in
 from bench.row_template import Cell, RowTemplate, digits, write_number
 from bench.schedule import Ints
 from bench.tickets import Tickets
@@ -54,7 +54,7 @@ class TopicFrames:
         return False
 
     def seq_of(self, payload: bytes) -> int:
-        return int(json.loads(payload)["seq"]) - (self._first - 1)
+        return number_in(payload) - (self._first - 1)
 
     def build(
         self,
