@@ -46,6 +46,8 @@ class Windows:
 
     window_ms: int
     clock: WindowClock
+    #: By the event's clock: how much later than its own time an event may come and still count.
+    lateness_s: int = 1
 
 
 @dataclass(frozen=True)

@@ -169,6 +169,7 @@ class EngineCase:
             nats=stack.nats_for("engine"),
             tidb=stack.tidb_for("engine") if sink == "tidb" else None,
             folder=folder,
+            lateness_s=case.windows.lateness_s,
         )
         try:
             self.engine.deploy(job)

@@ -126,7 +126,6 @@ class ArroyoEngine(HostedEngine[ArroyoService]):
             "build": self._build or None,
             "pipelines": "one a partition, parallelism 1",
             "checkpoint_interval_s": CHECKPOINT_INTERVAL_S,
-            "watermark_delay_s": 1,
             "durable": "Arroyo's own, remade at each start: it takes no name",
             "sink": "core publish, not acknowledged",
         }

@@ -27,6 +27,8 @@ class EngineJob:
     tidb: TidbEndpoint | None
     #: Where the engine may leave files that belong in the run's report.
     folder: Path
+    #: By the event's clock: a window is closed so long after its end.
+    lateness_s: int = 1
 
 
 class EngineError(Exception):

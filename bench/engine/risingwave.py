@@ -88,6 +88,5 @@ class RisingWaveEngine(HostedEngine[RisingWaveService]):
             "version": self._version or None,
             "ack_policy": "all",
             "max_ack_pending": 100_000,
-            "watermark_delay_s": 1,
             "sink_decouple": False,
         }

@@ -90,6 +90,7 @@ class SparkEngine:
             *("--sink", job.sink),
             *("--window-ms", str(job.window_ms)),
             *("--window-clock", job.window_clock),
+            *("--watermark-delay-ms", str(1000 * job.lateness_s)),
             *("--partitions", str(job.partitions)),
             *("--checkpoint", settings.checkpoint or str(folder / "checkpoint")),
             *("--master", settings.master),

@@ -22,4 +22,5 @@ def nats_values(job: EngineJob) -> dict[str, str]:
         "NATS_PASSWORD": job.nats.password,
         "RUN_ID": job.run_id,
         "WINDOW_S": f"{job.window_ms / 1000:g}",
+        "LATENESS_S": str(job.lateness_s),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -23,6 +24,10 @@ ENGINE_START_S = 75.0
 LAST_RECOVERY_S = 15.0
 #: Streams in memory do not come back: nothing more will come out, so a long wait would bring nothing.
 _DRAIN_AFTER_LOSS_S = 10.0
+#: Between the producer and the stream: what they hold back is stored when its time is long past …
+_DELAYS_EVENTS = ("producer", "nats", "nats-leader")
+#: … and then it takes a moment until all of it is.
+_CATCH_UP_S = 1.0
 
 TARGETS_OF: dict[str, tuple[Target, ...]] = {
     "A": ("nats", "nats-leader", "producer"),
@@ -147,7 +152,8 @@ def faulted_case(case: Case, faults: Sequence[Fault]) -> Case:
     transport = replace(case.transport, message_ids=True)
     windows = case.windows
     if windows is not None and case.variant == "spark":
-        windows = replace(windows, clock="event")  # by the event's clock every single row has a known truth
+        # By the event's clock every single row has a known truth.
+        windows = replace(windows, clock="event", lateness_s=windows.lateness_s + _held_back_s(faults))
     expected = expectation(faults, case)
     return replace(
         case,
@@ -157,6 +163,14 @@ def faulted_case(case: Case, faults: Sequence[Fault]) -> Case:
         gates=_gates(case, expected, len(faults)),
         drain_s=max(case.drain_s, 120.0) if expected.exact else _DRAIN_AFTER_LOSS_S,
     )
+
+
+def _held_back_s(faults: Sequence[Fault]) -> int:
+    """How late events are that a fault keeps from being stored: who expects that waits for them, or windows
+    close without them and they are dropped as late.
+    """
+    longest_s = max((fault.duration_s for fault in faults if fault.target in _DELAYS_EVENTS), default=0.0)
+    return math.ceil(longest_s + _CATCH_UP_S) if longest_s else 0
 
 
 def _gates(case: Case, expected: Expectation, faults: int) -> tuple[Gate, ...]:

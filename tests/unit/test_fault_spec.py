@@ -200,6 +200,23 @@ def test_a_hurt_case_is_judged_by_its_ledger(letter: str) -> None:
     assert room_s >= min(recovery_s(case, last), LAST_RECOVERY_S)
 
 
+@pytest.mark.parametrize(
+    ("fault", "lateness_s"),
+    [
+        (Fault("producer", "pause", duration_s=2.0), 4),
+        (Fault("nats", "cut", duration_s=2.5), 5),
+        (Fault("engine", "kill", duration_s=9.0), 1),
+    ],
+    ids=str,
+)
+def test_windows_wait_for_what_a_fault_holds_back(fault: Fault, lateness_s: int) -> None:
+    """If this fails, events that a stalled producer sends late are dropped as late and count as lost."""
+    case = case_of("C", storage="file")
+    hurt = faulted_case(case, placed([fault], case))
+    assert hurt.windows is not None
+    assert (hurt.windows.clock, hurt.windows.lateness_s) == ("event", lateness_s)
+
+
 def test_bento_counts_at_least_once() -> None:
     """If this fails, an engine is held to a promise that it does not make, or Spark let off its own."""
     fault = [Fault("engine", "kill")]

@@ -6,7 +6,7 @@ CREATE TABLE events (
     seq BIGINT NOT NULL,
     producer_ts_ms BIGINT NOT NULL,
     ts TIMESTAMP NOT NULL GENERATED ALWAYS AS (CAST(producer_ts_ms/1000 AS TIMESTAMP)),
-    WATERMARK FOR ts AS (CAST(producer_ts_ms/1000 AS TIMESTAMP) - INTERVAL '1 second')
+    WATERMARK FOR ts AS (CAST(producer_ts_ms/1000 AS TIMESTAMP) - INTERVAL '${LATENESS_S} second')
 ) WITH (
     connector = 'nats',
     type = 'source',

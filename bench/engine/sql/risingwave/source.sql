@@ -6,7 +6,7 @@ CREATE SOURCE jetlag_events (
     seq BIGINT,
     producer_ts_ms BIGINT,
     ts TIMESTAMPTZ AS to_timestamp(producer_ts_ms::DOUBLE PRECISION / 1000),
-    WATERMARK FOR ts AS ts - INTERVAL '1 second'
+    WATERMARK FOR ts AS ts - INTERVAL '${LATENESS_S} second'
 ) WITH (
     connector = 'nats',
     server_url = '${NATS_SERVERS}',
