@@ -146,7 +146,7 @@
     };
     const sparse = (values) => values.filter((value) => value !== null).length <= values.length / 2;
     return {
-      width, height: HEIGHT, padding: [10, 12, 0, 0],
+      width, height: HEIGHT, padding: [10, 22, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, sync: time ? { key: group } : undefined },
       scales: {
