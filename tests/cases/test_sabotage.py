@@ -73,7 +73,8 @@ def test_one_dropped_event_fails_case_a(settings, nats_stack, spoil):
     def drop():
         over_nats(nats_stack, lambda js: js.delete_msg("EVENTS", 100))
 
-    outcome = spoil(case_a(settings), nats_stack, Intervention(0.8, drop), builder=DeafAtFirst)
+    case = replace(case_a(settings), drain_s=5.0)  # what is gone will not come in a minute either
+    outcome = spoil(case, nats_stack, Intervention(0.8, drop), builder=DeafAtFirst)
     assert outcome.account.lost == 1
     assert "lost" in violated(outcome)
     assert outcome.account.duplicates == 0
