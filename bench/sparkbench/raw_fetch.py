@@ -12,8 +12,11 @@ from bench.driverbench.broker import Broker
 from bench.driverbench.errors import TurnFailed
 from bench.sparkbench.preload import Preload, source_options
 from bench.sparkbench.turn import RAW, Turn
-from spark_jobs.jetstream.fetch import fetch_range
+from spark_jobs.jetstream.direct import events_a_request
+from spark_jobs.jetstream.fetch import read_range
+from spark_jobs.jetstream.link import with_link
 from spark_jobs.jetstream.options import SourceOptions
+from spark_jobs.jetstream.stream import read_state
 
 PATIENCE_S = 120.0
 
@@ -45,8 +48,10 @@ def fetch_raw(broker: Broker, preload: Preload) -> Turn:
 
 
 def _read(options: SourceOptions, first: int, end: int, barrier: Barrier) -> None:
+    state = with_link(options, lambda link: read_state(link, options.stream))
+    direct = events_a_request(state, options.fetch_batch)
     barrier.wait(PATIENCE_S)
-    seen = sum(len(chunk.seqs) for chunk in fetch_range(options, first, end))
+    seen = sum(read_range(options, first, end, direct, lambda chunk: len(chunk.seqs)))
     if seen != end - first:
         raise SystemExit(1)
 

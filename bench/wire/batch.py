@@ -82,6 +82,16 @@ class Batch:
         bounds = zip((starts - base).tolist(), (ends - base).tolist(), strict=True)
         return [copy[start:end] for start, end in bounds]
 
+    def part(self, begin: int, end: int) -> Batch:
+        """Messages begin to end - 1."""
+        index = self.index
+        sizes = {i - begin: size for i, size in index.header_sizes.items() if begin <= i < end}
+        cut = slice(begin, end)
+        thinned = FrameIndex(
+            index.starts[cut], index.line_ends[cut], index.ends[cut], sizes, index.control, index.consumed
+        )
+        return Batch(self.buffer, thinned, self.arrived_ns[cut])
+
     def without(self, dropped: list[int]) -> Batch:
         """The same batch less some messages (status replies, say)."""
         keep = np.ones(len(self), np.bool_)

@@ -206,6 +206,10 @@ class Connection:
         """How much has been read and not yet taken."""
         return self._stop - self._start
 
+    def unread_tail(self, size: int) -> bytes:
+        """The last bytes of what has been read and not yet taken."""
+        return bytes(self._buffer[max(self._start, self._stop - size) : self._stop])
+
     def unread_count(self, mark: bytes) -> int:
         """How often `mark` occurs in what has been read and not yet taken."""
         return self._buffer.count(mark, self._start, self._stop)

@@ -20,8 +20,8 @@ from pyspark.sql.types import (
 )
 
 from bench.wire.frames import Ints
+from spark_jobs.jetstream.chunk import Chunk
 from spark_jobs.jetstream.errors import BadRowError
-from spark_jobs.jetstream.fetch import Chunk
 from spark_jobs.jetstream.options import SourceOptions
 from spark_jobs.jetstream.parse import Parsed, check_json_type, parse_json, payloads
 
@@ -38,6 +38,9 @@ METADATA: dict[str, DataType] = {
     "_headers": _HEADERS,
     "_corrupt_record": StringType(),  # the payload of a bad row, with mode PERMISSIVE
 }
+
+#: What of it only a consumer's deliveries carry.
+NOT_IN_DIRECT_GETS = {"_subject", "_stored_ts", "_ingest_ts", "_headers"}
 
 #: The schema of format=binary when the user gives none.
 BINARY_SCHEMA = StructType(

@@ -9,43 +9,52 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from bench.wire.batch import Batch
 from bench.wire.errors import ConnectionLost
 from bench.wire.frames import Ints
-from bench.wire.pull import delivery_of, stored_ns
+from bench.wire.pull import delivery_of
+from spark_jobs.jetstream.chunk import CHUNK_BYTES, REQUEST_BYTES, Chunk
+from spark_jobs.jetstream.direct import DirectReader
 from spark_jobs.jetstream.errors import DataLossError, JetStreamError
 from spark_jobs.jetstream.link import Link, drop_link, link_to
 from spark_jobs.jetstream.options import SourceOptions
 
 _EXPIRES_S = 5.0
 _SILENCE_S = _EXPIRES_S + 5.0
-#: Two requests are in flight; the server cuts off a client with more than 64 MB waiting for it.
 _IN_FLIGHT = 2
-_REQUEST_BYTES = 16 * 1024 * 1024
-#: Parsing has a cost per chunk, so wait a little (option lingerMs) for a larger one; not for more than stays
-#: in the cache, nor when all that was asked for is here.
-_CHUNK_BYTES = 2 * 1024 * 1024
 #: No delivery is shorter: its first line alone has two inboxes and the sizes.
 _LEAST_FRAME_BYTES = 64
 _RETRY_PAUSE_S = 0.25
 _SID = 2
+_T = TypeVar("_T")
 
 
-@dataclass
-class Chunk:
-    """Messages 0 to len(seqs) - 1 of `batch`, in stream order; valid until the next one is asked for."""
+def read_range(
+    options: SourceOptions, first: int, end: int, direct: int, take: Callable[[Chunk], _T]
+) -> Generator[_T]:
+    """What `take` makes of the events with first <= sequence < end, chunk by chunk.
 
-    batch: Batch
-    seqs: Ints
-
-    def stored_us(self) -> Ints:
-        stamps: Ints = stored_ns(self.batch)[: len(self.seqs)] // 1000
-        return stamps
+    With `direct` (events a request) by direct gets, as long as those bring what they must.
+    """
+    position = first
+    if direct and first < end:
+        try:
+            reader = DirectReader(link_to(options), options.stream, options.linger_ms / 1000)
+            for position, taken in reader.pieces(first, end, direct, take):  # noqa: B007 - where to go on
+                yield from taken
+            if not reader.whole:
+                drop_link(options)
+        except ConnectionLost:
+            drop_link(options)
+        except BaseException:  # as below
+            drop_link(options)
+            raise
+    yield from map(take, fetch_range(options, position, end))
 
 
 def fetch_range(options: SourceOptions, first: int, end: int) -> Generator[Chunk]:
@@ -132,7 +141,7 @@ class _Pull:
                 return
             body = b'{"batch":%d,"max_bytes":%d,"expires":%d}' % (
                 count,
-                _REQUEST_BYTES,
+                REQUEST_BYTES,
                 int(_EXPIRES_S * 1e9),
             )
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
@@ -165,7 +174,7 @@ class _Pull:
     def _receive(self) -> Batch:
         connection = self._connection
         if connection.fill(1.0):
-            while connection.unread_bytes < _CHUNK_BYTES and not self._all_here():
+            while connection.unread_bytes < CHUNK_BYTES and not self._all_here():
                 if not connection.fill(self._linger_s):
                     break
         return connection.take()

@@ -54,6 +54,8 @@ class SourceOptions(LinkOptions):
     fetch_batch: int = 10_000
     #: How long a task waits for more events of a request before it hands over those it has. See fetch.py.
     linger_ms: int = 3
+    #: Whether direct gets may be used where they are the cheaper way. See direct.py.
+    direct_get: bool = True
     durable: str = ""
     format: Format = "json"
     mode: Mode = "FAILFAST"
@@ -149,6 +151,7 @@ _SOURCE: dict[str, tuple[str, Callable[[str], Any]]] = _LINK | {
     "failOnDataLoss": ("fail_on_data_loss", _flag),
     "fetchBatch": ("fetch_batch", _whole(1, 1_000_000)),
     "lingerMs": ("linger_ms", _whole(0, 1_000)),
+    "directGet": ("direct_get", _flag),
     "durable": ("durable", _name),
     "format": ("format", _one_of("json", "binary")),
     "mode": ("mode", _one_of("FAILFAST", "PERMISSIVE", "DROPMALFORMED")),

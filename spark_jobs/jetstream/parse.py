@@ -10,9 +10,9 @@ fields, 0.7 µs with msgspec, 2.2 with pyarrow.json, 2.3 with orjson (one core, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import Annotated, Any, TypedDict
 
 import msgspec
@@ -129,9 +129,15 @@ def parse_rows(payloads: list[bytes], fields: pa.Schema) -> Parsed:
 def _columns(rows: list[Any], fields: pa.Schema) -> dict[str, pa.Array]:
     # By position: a column may have any name, an attribute may not.
     return {
-        field.name: pa.array(list(map(attrgetter(attribute), rows)), field.type)
-        for attribute, field in zip(_attributes(fields), fields, strict=True)
+        field.name: pa.array(values_of(rows), field.type)
+        for values_of, field in zip(_getters(fields), fields, strict=True)
     }
+
+
+@lru_cache(maxsize=8)
+def _getters(fields: pa.Schema) -> list[Callable[[list[Any]], list[Any]]]:
+    """One a column. A comprehension that names its attribute takes half the time of map(attrgetter)."""
+    return [eval(f"lambda rows: [row.{attribute} for row in rows]") for attribute in _attributes(fields)]
 
 
 @lru_cache(maxsize=8)

@@ -21,12 +21,27 @@ class StreamState:
     next_seq: int
     #: The server's clock when it answered. Ticks go by it and not by ours: it also stamps the events.
     now_ms: int
+    #: What decides how the stream is best read: see direct.py.
+    direct: bool = False
+    in_files: bool = False
+    replicas: int = 1
+    has_gaps: bool = False
+    mean_bytes: int = 0
 
 
 def read_state(link: Link, stream: str) -> StreamState:
     answer = link.request(f"STREAM.INFO.{stream}", {})
-    state = answer["state"]
-    return StreamState(int(state["first_seq"]), int(state["last_seq"]) + 1, to_ns(answer["ts"]) // 1_000_000)
+    state, config = answer["state"], answer["config"]
+    return StreamState(
+        int(state["first_seq"]),
+        int(state["last_seq"]) + 1,
+        to_ns(answer["ts"]) // 1_000_000,
+        direct=bool(config.get("allow_direct")),
+        in_files=config.get("storage") == "file",
+        replicas=int(config.get("num_replicas", 1)),
+        has_gaps=bool(state.get("num_deleted")),
+        mean_bytes=int(state["bytes"]) // max(1, int(state["messages"])),
+    )
 
 
 def to_ns(text: str) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.jetstream.fetch import Chunk
+from spark_jobs.jetstream.chunk import Chunk
 
 STAGES = ("fetch", "parse", "hand_over")
 
@@ -48,19 +48,26 @@ class _Laps:
 
 
 def timed(
-    chunks: Generator[Chunk], to_rows: Callable[[Chunk], pa.RecordBatch], folder: str
+    read: Callable[[Callable[[Chunk], pa.RecordBatch]], Generator[pa.RecordBatch]],
+    to_rows: Callable[[Chunk], pa.RecordBatch],
+    folder: str,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the chunks as without us; what they took is appended to a file in `folder`."""
+    """What `read` gives with `to_rows`, as without us; what it took is appended to a file in `folder`."""
     timings, held_ns = Timings(), []
     laps = _Laps(timings)
-    with closing(chunks):  # ended with us: what is on its way must not meet the next range
-        for chunk in chunks:
+
+    def take(chunk: Chunk) -> pa.RecordBatch:
+        laps.end("fetch")
+        rows = to_rows(chunk)
+        laps.end("parse")
+        held_ns.append(time.monotonic_ns() - int(chunk.batch.arrived_ns[0]))
+        timings.rows += len(chunk.seqs)
+        timings.chunks += 1
+        return rows
+
+    with closing(read(take)) as batches:  # ended with us: what is on its way must not meet the next range
+        for rows in batches:
             laps.end("fetch")
-            rows = to_rows(chunk)
-            laps.end("parse")
-            held_ns.append(time.monotonic_ns() - int(chunk.batch.arrived_ns[0]))
-            timings.rows += len(chunk.seqs)
-            timings.chunks += 1
             yield rows
             laps.end("hand_over")
     laps.end("fetch")

@@ -19,10 +19,14 @@ def chunks(sizes):
         yield SimpleNamespace(seqs=np.arange(size), batch=SimpleNamespace(arrived_ns=arrived))
 
 
+def reading_of(chunks):
+    return lambda take: (take(chunk) for chunk in chunks)
+
+
 def test_rows_pass_unchanged_and_their_time_is_told(tmp_path):
     """Measuring would change what is read, or tell the time of some tasks only."""
     for sizes in ([3, 2], [5]):
-        rows = list(timed(chunks(sizes), lambda chunk: len(chunk.seqs), str(tmp_path)))
+        rows = list(timed(reading_of(chunks(sizes)), lambda chunk: len(chunk.seqs), str(tmp_path)))
         assert rows == sizes
     told = read_timings(tmp_path)
     assert (told.rows, told.chunks) == (10, 3)
@@ -34,13 +38,13 @@ def test_a_task_that_spark_ends_early_ends_its_read(tmp_path):
     """What is on its way to an abandoned task would meet the next one's range."""
     ended = []
 
-    def source():
+    def source(take):
         try:
-            yield from chunks([1, 1, 1])
+            yield from map(take, chunks([1, 1, 1]))
         finally:
             ended.append(True)
 
-    reading = timed(source(), lambda chunk: len(chunk.seqs), str(tmp_path))
+    reading = timed(source, lambda chunk: len(chunk.seqs), str(tmp_path))
     next(reading)
     reading.close()
     assert ended == [True]

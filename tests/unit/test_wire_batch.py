@@ -56,6 +56,18 @@ def test_without_leaves_the_others_as_they_were(dropped: set[int]) -> None:
             assert getattr(thinned, part)(new) == getattr(batch, part)(old)
 
 
+@given(st.integers(0, 5), st.integers(0, 5))
+@relaxed
+def test_a_part_is_those_messages_and_no_others(begin: int, end: int) -> None:
+    """If this fails, the end of an answer is taken for a message, or a message for the end."""
+    batch = batch_of(*MIXED)
+    part = batch.part(begin, end)
+    others = batch.without([i for i in range(5) if not begin <= i < end])
+    assert part.frames() == others.frames()
+    assert part.index.header_sizes == others.index.header_sizes
+    assert part.arrived_ns.tolist() == others.arrived_ns.tolist()
+
+
 @relaxed
 @given(st.integers(1, 18), st.data())
 def test_digits_are_read_with_any_padding(width: int, data: st.DataObject) -> None:
