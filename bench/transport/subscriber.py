@@ -19,7 +19,7 @@ from bench.wire.connection import Connection
 from bench.wire.pull import PullReader
 
 #: This many bytes are worth parsing at once; below, arrival is stamped and parsing waits its turn.
-DIGEST_BYTES = 256 * 1024
+DIGEST_BYTES = 2 * 1024 * 1024
 HEARTBEAT_S = 5.0
 #: An ordered consumer that says nothing for so many heartbeats is gone (its server died): make a new one.
 MISSED_HEARTBEATS = 3
