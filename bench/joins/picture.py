@@ -15,6 +15,8 @@ _INK, _FAINT, _RATE, _LATE = "#1b1f24", "#8a929c", "#2f6f9f", "#d1242f"
 Place = Callable[[float], float]
 #: A panel needs this much to show.
 _LEAST_SECONDS = 5
+#: A second or two without a row is a long micro-batch; more is an outage.
+_SILENCE_S = 3
 
 
 def picture(outcomes: Sequence[JoinOutcome]) -> Html | None:
@@ -45,11 +47,22 @@ def _panel(one: JoinOutcome, top: int) -> list[Html]:
     title = f"{one.name}: rows a second (blue, up to {most_rows:,}), delay p99 (red, up to {most_ms:,.0f} ms)"
     parts = [_text(_LEFT, top + 20, title, bold=True)]
     parts += [_bar(second, x, y, most_rows) for second in seconds]
-    points = " ".join(f"{x(one.t_s + 0.5):.1f},{y(one.p99_ms / most_ms):.1f}" for one in seconds)
-    parts.append(tag("polyline", points=points, fill="none", stroke=_LATE, stroke_width="1.8"))
+    for run in _without_silence(seconds):
+        points = " ".join(f"{x(one.t_s + 0.5):.1f},{y(one.p99_ms / most_ms):.1f}" for one in run)
+        parts.append(tag("polyline", points=points, fill="none", stroke=_LATE, stroke_width="1.8"))
     parts.append(_text(_LEFT, floor + 18, "0 s", fill=_FAINT))
     parts.append(_text(WIDTH - _RIGHT, floor + 18, f"{last_s:.0f} s", fill=_FAINT, anchor="end"))
     return parts
+
+
+def _without_silence(seconds: Sequence[Second]) -> list[list[Second]]:
+    """A line drawn through an outage would show delays that nobody had."""
+    runs: list[list[Second]] = []
+    for second in seconds:
+        if not runs or second.t_s - runs[-1][-1].t_s > _SILENCE_S:
+            runs.append([])
+        runs[-1].append(second)
+    return runs
 
 
 def _bar(second: Second, x: Place, y: Place, most: int) -> Html:

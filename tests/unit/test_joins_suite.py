@@ -18,6 +18,7 @@ from bench.joins.joined import Joined
 from bench.joins.ledger import due_epoch_ns
 from bench.joins.openmetrics import joins_openmetrics
 from bench.joins.outcome import Sample, Seen, judge
+from bench.joins.picture import picture
 from bench.joins.publishing import Published, live_rows
 from bench.joins.recovery import Recovery
 from bench.joins.scaling import core_counts, scales
@@ -191,6 +192,14 @@ def test_a_book_leaves_all_it_was_told(tmp_path):
     drawing = ElementTree.fromstring((tmp_path / "book" / "joins.svg").read_text())
     assert "enrichment" in "".join(drawing.itertext())
     assert JoinBook(tmp_path).empty()
+
+
+def test_no_delay_is_drawn_where_no_row_came():
+    """The line through an outage would show delays that nobody had."""
+    rows = [Second(float(t), 10, 1.0, 2.0) for t in (0, 1, 2, 30, 31, 34)]
+    drawing = str(picture([replace(outcome(), seconds=tuple(rows))]))
+    points = re.findall(r'<polyline points="([^"]*)"', drawing)
+    assert [len(line.split()) for line in points] == [3, 3]
 
 
 def test_an_invalid_case_has_no_figure():
