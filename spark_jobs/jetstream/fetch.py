@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from bench.wire.batch import Batch
-from bench.wire.errors import ConnectionLost
+from bench.wire.errors import ConnectionLost, WireError
 from bench.wire.frames import Ints
 from bench.wire.pull import delivery_of
 from spark_jobs.jetstream.chunk import CHUNK_BYTES, REQUEST_BYTES, Chunk
@@ -49,7 +49,7 @@ def read_range(
                 yield from taken
             if not reader.whole:
                 drop_link(options)
-        except ConnectionLost:
+        except WireError:  # also from a server that lets this user have consumers, but no direct gets
             drop_link(options)
         except BaseException:  # as below
             drop_link(options)

@@ -45,7 +45,7 @@ _LEAST_ROWS = 500
 @lru_cache(maxsize=1)
 def _settle() -> None:
     """Once a worker: Spark's daemon collects garbage after every task, and would look through all that was
-    imported each time, which was a tenth of what an event costs in Python.
+    imported each time, which was a twelfth of the workers' time.
     """
     gc.collect()
     gc.freeze()

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.wire.batch import Batch
-from bench.wire.errors import ConnectionLost
+from bench.wire.errors import ConnectionLost, WireError
 from bench.wire.frames import index_frames
+from spark_jobs.jetstream import fetch
 from spark_jobs.jetstream.direct import DirectReader, events_a_request
+from spark_jobs.jetstream.options import parse_source
 from spark_jobs.jetstream.stream import StreamState
 
 READABLE = StreamState(1, 100, 0, direct=True, in_files=True, mean_bytes=600)
@@ -120,3 +122,19 @@ def test_large_events_are_asked_for_in_smaller_numbers():
     """Every answer would be cut short, and read a second time by a consumer."""
     assert events_a_request(replace(READABLE, mean_bytes=1024 * 1024), 10_000) == 16
     assert events_a_request(replace(READABLE, mean_bytes=2**40), 10_000) == 1
+
+
+@pytest.mark.parametrize("error", [ConnectionLost("gone"), WireError("Permissions Violation for Publish")])
+def test_what_direct_gets_cannot_bring_is_read_by_a_consumer(monkeypatch, error):
+    """A user who may not ask for direct gets, or a server that went away, would fail the query."""
+
+    def pieces(_self, first, _end, _count, _take):
+        yield first + 2, ["two by direct gets"]
+        raise error
+
+    monkeypatch.setattr(DirectReader, "pieces", pieces)
+    monkeypatch.setattr(fetch, "link_to", lambda _options: Server(set(), [1]))
+    monkeypatch.setattr(fetch, "fetch_range", lambda _options, first, end: [(first, end)])
+    options = parse_source({"servers": "nats://127.0.0.1:4222", "stream": "S"})
+    read = list(fetch.read_range(options, 5, 9, 2, lambda chunk: chunk))
+    assert read == ["two by direct gets", (7, 9)]
