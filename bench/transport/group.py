@@ -36,7 +36,8 @@ DIGEST_EVERY_NS = 500_000_000
 LAST_DIGESTS_EVERY_NS = 50_000_000
 #: A group's first subscriber is read as bytes come, and latency is its; the others are read this often. To
 #: read each message of each at once would cost more CPU than the publishing that is measured: every 20 ms was
-#: 17,000 to 24,000 messages/s where this is 24,000 to 30,000, on two cores shared with the servers.
+#: 17,000 to 22,000 messages of 512 B a second where this is 23,000 to 30,000, on two cores
+#: shared with the servers.
 DRAIN_EVERY_NS = 150_000_000
 PROGRESS_EVERY_NS = 1_000_000_000
 #: After the last acknowledgement, messages may come late; nothing for this long means that nothing will.

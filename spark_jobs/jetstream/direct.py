@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -42,12 +41,6 @@ def events_a_request(state: StreamState, most: int) -> int:
     return min(most, max(1, REQUEST_BYTES // max(1, state.mean_bytes)))
 
 
-@dataclass(frozen=True)
-class _Request:
-    first: int
-    end: int
-
-
 class DirectReader:
     """`pieces` is to be read to its end: otherwise answers are still on their way, and the link is spoilt."""
 
@@ -56,7 +49,8 @@ class DirectReader:
         self._subject = f"$JS.API.DIRECT.GET.{stream}"
         self._inbox = link.new_inbox()
         self._linger_s = linger_s
-        self._asked: deque[_Request] = deque()
+        #: Where each request that is not answered yet ends.
+        self._asked: deque[int] = deque()
         self.whole = True
 
     def pieces(
@@ -71,12 +65,11 @@ class DirectReader:
             while len(self._asked) < _IN_FLIGHT and unasked < end:
                 unasked = self._ask(unasked, min(unasked + count, end))
             for part, is_end in _parts(self._receive(last=unasked == end)):
-                request = self._asked[0] if self._asked else _Request(end, end)
                 if not is_end:
                     seqs = np.arange(position, position + len(part), dtype=np.int64)
                     held.append(take(Chunk(part, seqs)))
                     position += len(part)
-                elif position == request.end and _last_sequence(part.headers(0)) == request.end - 1:
+                elif self._asked and position == self._asked[0] == _next_sequence(part.headers(0)):
                     self._asked.popleft()
                     yield position, held
                     held = []
@@ -89,7 +82,7 @@ class DirectReader:
         body = b'{"seq":%d,"batch":%d,"max_bytes":%d,"no_hdr":true}' % (first, end - first, REQUEST_BYTES)
         head = f"PUB {self._subject} {self._inbox} {len(body)}\r\n".encode()
         self._connection.send(head + body + b"\r\n")
-        self._asked.append(_Request(first, end))
+        self._asked.append(end)
         return end
 
     def _receive(self, last: bool) -> Batch:
@@ -121,10 +114,10 @@ def _parts(batch: Batch) -> Iterator[tuple[Batch, bool]]:
         yield batch.part(begin, len(batch)), False
 
 
-def _last_sequence(headers: bytes) -> int | None:
-    """Of an answer's end; None if it is something else (404: nothing there, 503: nobody answers)."""
+def _next_sequence(headers: bytes) -> int | None:
+    """The one behind an answer's last; None if this is not its end (404: nothing there, 503: nobody)."""
     lines = headers.split(b"\r\n")
     if not lines[0].endswith(_END):
         return None
     values = [line.split(b":", 1)[1].strip() for line in lines if line.startswith(_LAST_SEQ)]
-    return int(values[0]) if values and values[0].isdigit() else None
+    return int(values[0]) + 1 if values and values[0].isdigit() else None

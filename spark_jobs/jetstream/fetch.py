@@ -1,7 +1,8 @@
 """Read exactly one range of stream sequences, in bulk: an ephemeral pull consumer by start sequence, no acks.
 
-Its deliveries carry sequence and stored time in the reply subject, and cost the server no state worth
-naming. A range can be read again at any time, by any worker, with the same result.
+Where direct gets are cheaper they come first (direct.py). A consumer's deliveries carry sequence and stored
+time in the reply subject, and cost the server no state worth naming. A range can be read again at
+any time, by any worker, with the same result.
 """
 
 from __future__ import annotations

@@ -91,7 +91,6 @@ class _RangeReader:
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self._options = options
         self._schema = schema
-        self._wants = set(schema.names)
         RowShape(schema, options)  # a column that cannot be had fails here, on the driver
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -117,7 +116,7 @@ class _RangeReader:
     def _direct(self, state: StreamState) -> int:
         """Direct gets bring no subject, header or time: who wants one of those reads by a consumer."""
         options = self._options
-        if not options.direct_get or options.subjects or self._wants & NOT_IN_DIRECT_GETS:
+        if not options.direct_get or options.subjects or NOT_IN_DIRECT_GETS.intersection(self._schema.names):
             return 0
         return events_a_request(state, options.fetch_batch)
 
