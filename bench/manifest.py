@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from bench.case import CASE_VERSION, Case
-from bench.infra.service import Service
+from bench.infra.service import Service, identity
 from bench.producer import ack_window, tick_s
 from bench.schedule import ConstantRate
 from bench.stream_admin import ACK_WAIT_S, MAX_ACK_PENDING
@@ -44,12 +44,7 @@ def make_manifest(
         "settings": dict(settings),
         "infra": provider,
         "services": {
-            name: {
-                "kind": service.kind,
-                "endpoint": service.endpoint.url,
-                "version": service.version(),
-                "build": service.build_id(),
-            }
+            name: {"endpoint": service.endpoint.url, **identity(service)}
             for name, service in services.items()
         },
         "machine": machine(),

@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         help="inside a window a batch waits for so many events …",
     )
     add("--max-trigger-delay-ms", type=_at_least(1), default=2_000, help="… but not for longer than this")
-    add("--source-partitions", type=_at_least(0), default=0, help="0: one a core")
+    add("--source-partitions", type=_at_least(0), default=0, help="0: one for two cores")
     add("--shuffle-partitions", type=_at_least(1), help="fixed for the life of a checkpoint")
     add("--master", help="a Spark master; left out: local[*], or what spark-submit says")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting")

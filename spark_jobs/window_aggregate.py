@@ -59,12 +59,14 @@ def read_events(spark: SparkSession, arguments: Arguments, **more: str) -> DataF
     grace_ms = arguments.tick_grace_ms + (
         arguments.watermark_delay_ms if arguments.window_clock == "event" else 0
     )
+    # One task keeps two cores busy: its worker's and the JVM's.
+    tasks = max(1, spark.sparkContext.defaultParallelism // 2)
     options = {
         "stream": arguments.stream,
         "startingOffset": arguments.starting_offset,
         "minOffsetsPerTrigger": str(arguments.min_offsets_per_trigger),
         "maxTriggerDelayMs": str(arguments.max_trigger_delay_ms),
-        "minPartitions": str(arguments.source_partitions or spark.sparkContext.defaultParallelism),
+        "minPartitions": str(arguments.source_partitions or tasks),
         "mode": "PERMISSIVE",  # a payload of someone else on our subjects must not stop the run
         "tickMs": str(arguments.window_ms),
         "tickGraceMs": str(grace_ms),

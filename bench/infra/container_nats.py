@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from typing import Any
 
 from bench.infra.container_service import ContainerService
 from bench.infra.endpoint import NatsEndpoint
 from bench.infra.errors import ServiceError
-from bench.infra.nats_config import ClusterSeat, NatsConfig
+from bench.infra.nats_config import ClusterSeat, NatsConfig, go_runtime
 from bench.infra.nats_probe import probe_nats
 from bench.infra.ports import LOOPBACK
 
@@ -30,6 +31,7 @@ class ContainerNats(ContainerService):
         sync_interval: str | None = None,
     ) -> None:
         super().__init__(image, network=seat.cluster if seat else None)
+        self.environment = go_runtime(os.environ)
         self._seat = seat
         self._sync_interval = sync_interval
         self._password = password or secrets.token_hex(16)
@@ -60,6 +62,7 @@ class ContainerNats(ContainerService):
             container.with_network_aliases(self._seat.name)
         # Copied in, not mounted: the engine may be on another machine, and `docker inspect` shows no secret.
         container.with_copy_into_container(config.render().encode(), CONFIG_PATH, 0o600)
+        container.with_envs(**self.environment)
         container.with_command(["--config", CONFIG_PATH])
 
     def _probe(self, timeout_s: float) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, Literal
 
 import docker.errors
@@ -34,6 +35,7 @@ class ContainerService(ABC):
 
     name: str
     kind: Literal["container"] = "container"
+    environment: Mapping[str, str] = MappingProxyType({})
     _container_ports: tuple[int, ...]
     #: In the host's network, for what must reach services on loopback: it binds `_ports` there itself.
     _host_network = False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NoReturn
 
 import pymysql
@@ -20,6 +22,7 @@ class ExternalService(ABC):
     name: str
     kind: Literal["external"] = "external"
     container_id: None = None
+    environment: Mapping[str, str] = MappingProxyType({})  # not ours to tell
 
     @abstractmethod
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None: ...

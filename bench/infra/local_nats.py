@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from bench.infra.binary import nats_server_binary
 from bench.infra.endpoint import NatsEndpoint
 from bench.infra.errors import ServiceError
 from bench.infra.local_service import LocalService
-from bench.infra.nats_config import ClusterSeat, NatsConfig
+from bench.infra.nats_config import ClusterSeat, NatsConfig, go_runtime
 from bench.infra.nats_probe import probe_nats
 from bench.infra.ports import LOOPBACK
 from bench.infra.private_file import write_private
@@ -44,6 +45,7 @@ class LocalNats(LocalService):
         `store`: a folder that stays when the server ends; otherwise what it has stored goes with it.
         """
         super().__init__()
+        self.environment = go_runtime(os.environ)
         self._small_disk = with_small_disk
         self._store = store
         self._seat = seat

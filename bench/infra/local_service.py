@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from bench.infra.binary import sha256_of
@@ -26,6 +28,7 @@ class LocalService(ABC):
     name: str
     kind: Literal["local"] = "local"
     container_id: None = None
+    environment: Mapping[str, str] = MappingProxyType({})
     _port_count = 2
 
     def __init__(self) -> None:
@@ -126,7 +129,7 @@ class LocalService(ABC):
     def _launch(self) -> None:
         self._launches_left -= 1
         leash = self._leash()
-        self._pid = leash.start(self._configure(leash.folder), self._log)
+        self._pid = leash.start(self._configure(leash.folder), self._log, dict(self.environment))
 
     def _is_ready(self, probe_timeout_s: float) -> bool:
         if self._leash().running():

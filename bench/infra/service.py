@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from bench.infra.endpoint import NatsEndpoint, TidbEndpoint
 from bench.infra.errors import InfraError, ServiceError
 
-__all__ = ["InfraError", "Kind", "NatsEndpoint", "Service", "ServiceError", "TidbEndpoint", "running"]
+__all__ = [
+    "InfraError",
+    "Kind",
+    "NatsEndpoint",
+    "Service",
+    "ServiceError",
+    "TidbEndpoint",
+    "identity",
+    "running",
+]
 
 Kind = Literal["local", "container", "external"]
 E_co = TypeVar("E_co", NatsEndpoint, TidbEndpoint, covariant=True)
@@ -30,6 +39,11 @@ class Service(Protocol[E_co]):
 
     @property
     def container_id(self) -> str | None: ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What its runtime is told on top of its configuration; no secrets."""
+        ...
 
     def start(self) -> None: ...
 
@@ -62,6 +76,16 @@ class Service(Protocol[E_co]):
         ...
 
     def resume(self) -> None: ...
+
+
+def identity(service: Service[E_co]) -> dict[str, Any]:
+    """What a manifest says of it."""
+    return {
+        "kind": service.kind,
+        "version": service.version(),
+        "build": service.build_id(),
+        "environment": dict(service.environment),
+    }
 
 
 @contextmanager

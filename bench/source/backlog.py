@@ -41,7 +41,7 @@ class Backlog:
 
 def batch_rows(events: int, tasks: int) -> int:
     """All events and the sentinel in batches of one size, each a whole file a task."""
-    batches = max(2, round(events / BATCH_EVENTS))  # the first of a turn is not counted
+    batches = max(3, round(events / BATCH_EVENTS))  # the first and the last of a turn are not counted
     return -(-(events + 1) // (batches * tasks)) * tasks
 
 

@@ -14,6 +14,7 @@ from bench.engine.ordered_spark import OrderedSpark
 from bench.infra.endpoint import NatsEndpoint
 from bench.source.backlog import Backlog
 from bench.source.turn import Mode, Pipeline, SourceTurn
+from bench.sparkbench.turn import steady_per_s
 from spark_jobs.source_turns import Order
 from spark_jobs.throughput import PREFIX
 
@@ -65,7 +66,7 @@ class SparkSource(OrderedSpark):
             told["jvm_cpu_s"] + told["python_cpu_s"],
             told["server_cpu_s"],
             told,
-            _steady_per_s(told["batch_ms"]),
+            steady_per_s(told["batch_ms"]),
         )
 
     def settings(self) -> dict[str, Any]:
@@ -77,9 +78,3 @@ class SparkSource(OrderedSpark):
         for pid in self._server_pids:
             words += ["--server-pid", str(pid)]
         return ["spark_jobs.source_turns", *words]
-
-
-def _steady_per_s(batches: list[tuple[int, int]]) -> float:
-    """Without the first micro-batch, where there are others: in it a query starts its planner and workers."""
-    counted = batches[1:] or batches
-    return sum(rows for rows, _ in counted) / sum(ms for _, ms in counted) * 1000

@@ -16,12 +16,10 @@ from bench.engine.spark import spark_environment
 from bench.infra.leashed import Leashed
 from bench.infra.logtail import tail_of
 from bench.sparkbench.preload import Preload
-from bench.sparkbench.turn import Turn
+from bench.sparkbench.turn import Turn, steady_per_s
 from spark_jobs.throughput import PREFIX
 
 START_WITHIN_S = 180.0
-#: The first batches of a query compile code and open files.
-COLD_BATCHES = 1
 
 
 @contextmanager
@@ -83,11 +81,9 @@ def _turn(told: dict[str, object], events: int) -> Turn:
     rows = sum(batch["rows"] for batch in batches)
     if rows != events:
         raise TurnFailed(f"spark read {rows} of {events} events from {told['mode']}")
-    warm = batches[COLD_BATCHES:] or batches
-    rate = sum(batch["rows"] for batch in warm) / sum(batch["trigger_ms"] for batch in warm) * 1000
     return Turn(
         str(told["mode"]),
-        rate,
+        steady_per_s([(batch["rows"], batch["trigger_ms"]) for batch in batches]),
         float(str(told["spark_cpu_s"])) / events * 1e6,
         float(str(told["server_cpu_s"])) / events * 1e6,
     )

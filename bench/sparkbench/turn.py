@@ -19,6 +19,14 @@ class Turn:
     server_cpu_s_per_million: float
 
 
+def steady_per_s(batches: Sequence[tuple[int, int]]) -> float:
+    """Events/s over micro-batches of (rows, ms), without the first, in which a query starts its planner and
+    workers, and without the last: in each batch the source reads for the next, which the last need not.
+    """
+    counted = batches[1:-1] or batches[1:] or batches
+    return sum(rows for rows, _ in counted) / sum(ms for _, ms in counted) * 1000
+
+
 def median_turn(turns: Sequence[Turn], mode: str) -> Turn:
     chosen = [turn for turn in turns if turn.mode == mode]
     return Turn(

@@ -12,6 +12,7 @@ from hdrh.histogram import HdrHistogram
 
 from bench.gates import Gate, GateReport, evaluate
 from bench.infra.nats_cluster import NatsCluster
+from bench.infra.service import identity
 from bench.latency import LatencyRecorder, LatencySummary
 from bench.manifest import git_state, machine
 from bench.transport.cell import Cell
@@ -161,10 +162,7 @@ def merged_latency(encoded: Sequence[str]) -> LatencySummary:
 def cluster_manifest(cluster: NatsCluster, cell: Cell, admin: TransportAdmin) -> dict[str, Any]:
     return {
         "cell": asdict(cell),
-        "servers": {
-            name: {"version": node.version(), "build": node.build_id(), "kind": node.kind}
-            for name, node in cluster.nodes.items()
-        },
+        "servers": {name: identity(node) for name, node in cluster.nodes.items()},
         "meta_leader": cluster.meta_leader(),
         "placement": {name: admin.placement(name) for name in cell.streams()},
         "sync_interval": cluster.sync_interval,

@@ -56,6 +56,9 @@ class SourceOptions(LinkOptions):
     linger_ms: int = 3
     #: Whether direct gets may be used where they are the cheaper way. See direct.py.
     direct_get: bool = True
+    #: Of messages that a worker may read before a task asks for them, where direct gets are used; 0 is none.
+    #: See ahead.py.
+    read_ahead_bytes: int = 128 * 1024 * 1024
     durable: str = ""
     format: Format = "json"
     mode: Mode = "FAILFAST"
@@ -152,6 +155,7 @@ _SOURCE: dict[str, tuple[str, Callable[[str], Any]]] = _LINK | {
     "fetchBatch": ("fetch_batch", _whole(1, 1_000_000)),
     "lingerMs": ("linger_ms", _whole(0, 1_000)),
     "directGet": ("direct_get", _flag),
+    "readAheadBytes": ("read_ahead_bytes", _whole(0)),
     "durable": ("durable", _name),
     "format": ("format", _one_of("json", "binary")),
     "mode": ("mode", _one_of("FAILFAST", "PERMISSIVE", "DROPMALFORMED")),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from spark_jobs.jetstream.admission import Admission
+from spark_jobs.jetstream.ahead import Guesses, ReadAhead
 from spark_jobs.jetstream.chunk import Chunk
 from spark_jobs.jetstream.columns import BINARY_SCHEMA, NOT_IN_DIRECT_GETS, RowShape
 from spark_jobs.jetstream.direct import events_a_request
@@ -36,10 +37,12 @@ from spark_jobs.jetstream.options import SourceOptions, parse_sink, parse_source
 from spark_jobs.jetstream.sink import JetStreamWriter
 from spark_jobs.jetstream.stream import StreamState, read_state, resolve_start
 from spark_jobs.jetstream.ticks import Offset, Pace, Ticks, split
-from spark_jobs.jetstream.timings import timed
+from spark_jobs.jetstream.timings import Stopwatch, stopwatch
 
 #: Below this a second task costs more than it saves.
 _LEAST_ROWS = 500
+#: This worker's.
+_guesses = Guesses()
 
 
 @lru_cache(maxsize=1)
@@ -81,6 +84,9 @@ class SeqRange(InputPartition):
     tick_ms: int = 0
     #: Events a direct get asks for; 0 is to read by a consumer.
     direct: int = 0
+    #: How many events the worker may hold that no task has asked for yet, and up to where there are any.
+    most_held: int = 0
+    ahead_to: int = 0
 
 
 class _RangeReader:
@@ -98,20 +104,36 @@ class _RangeReader:
             return  # Spark's stand-in for "no partitions": the stream is empty
         _settle()
         shape = RowShape(self._schema, self._options)
-
-        def to_rows(chunk: Chunk) -> pa.RecordBatch:
-            return shape.rows(chunk, partition.floor_ms)
-
-        def read(take: Callable[[Chunk], pa.RecordBatch]) -> Generator[pa.RecordBatch]:
-            return read_range(self._options, partition.first, partition.end, partition.direct, take)
-
-        if self._options.timings:
-            yield from timed(read, to_rows, self._options.timings)
-        else:
-            yield from read(to_rows)
+        watch = stopwatch(self._options.timings) if self._options.timings else None
+        rows = self._rows(partition, partial(shape.rows, floor_ms=partition.floor_ms), watch)
+        yield from watch.task(rows) if watch else rows
         shape.tell_bad_rows()
         if partition.tick_ms:
             yield shape.tick_row(partition.tick_ms)
+
+    def _rows(
+        self, partition: SeqRange, to_rows: Callable[[Chunk], pa.RecordBatch], watch: Stopwatch | None
+    ) -> Generator[pa.RecordBatch]:
+        begin = partition.first
+        ahead = self._ahead(partition, watch) if partition.most_held else None
+        if ahead is not None:
+            yield from ahead.rows(partition.end, partition.ahead_to)
+            begin = ahead.position
+        take = watch.taking(to_rows) if watch else to_rows
+        yield from read_range(self._options, begin, partition.end, partition.direct, take)
+
+    def _ahead(self, partition: SeqRange, watch: Stopwatch | None) -> ReadAhead | None:
+        """What this worker has read for the task already, or will while it runs and after it."""
+        options = self._options
+
+        def start() -> ReadAhead:
+            strict = partial(RowShape(self._schema, replace(options, mode="FAILFAST")).rows, floor_ms=0)
+            take = watch.taking(strict) if watch else strict
+            return ReadAhead(options, partition.first, partition.direct, partition.most_held, take)
+
+        worth_it = partition.ahead_to - partition.end >= partition.direct
+        query = (options, self._schema.json())
+        return _guesses.at(query, partition.first, start if worth_it else None)
 
     def _direct(self, state: StreamState) -> int:
         """Direct gets bring no subject, header or time: who wants one of those reads by a consumer."""
@@ -206,6 +228,10 @@ class JetStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvail
             direct = self._direct(state)
         ranges = split(begin, last.seq, self._options.min_partitions, _LEAST_ROWS)
         parts = [SeqRange(low, high, first.floor_ms, direct=direct) for low, high in ranges]
+        if len(parts) == 1 and direct:  # of several, Spark's workers would not get the same ones again
+            most_held = self._options.read_ahead_bytes // max(1, state.mean_bytes)
+            parts[0].most_held = most_held if most_held >= direct else 0
+            parts[0].ahead_to = min(state.next_seq, self._target_seq or state.next_seq)
         if last.tick_ms > first.tick_ms:
             parts = parts or [SeqRange(begin, begin, first.floor_ms)]
             parts[-1].tick_ms = last.tick_ms

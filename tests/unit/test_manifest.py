@@ -20,7 +20,11 @@ SECRET = "hunter2-S3cret"
 
 def service(endpoint):
     return SimpleNamespace(
-        kind="external", endpoint=endpoint, version=lambda: "v1.2.3", build_id=lambda: "sha256:abc"
+        kind="external",
+        endpoint=endpoint,
+        version=lambda: "v1.2.3",
+        build_id=lambda: "sha256:abc",
+        environment={"GOGC": "400"},
     )
 
 
@@ -60,6 +64,7 @@ def test_the_manifest_holds_what_a_comparison_needs() -> None:
         "endpoint": "tls://10.0.0.1:4222",
         "version": "v1.2.3",
         "build": "sha256:abc",
+        "environment": {"GOGC": "400"},
     }
     assert manifest["machine"]["cores"] >= 1
     assert manifest["machine"]["memory_bytes"] > 0

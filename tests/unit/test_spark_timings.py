@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from spark_jobs.jetstream.timings import read_timings, timed
+from spark_jobs.jetstream.timings import Stopwatch, read_timings
 from spark_jobs.orders import asked
 from spark_jobs.source_turns import Order, _totals
 
@@ -19,32 +20,52 @@ def chunks(sizes):
         yield SimpleNamespace(seqs=np.arange(size), batch=SimpleNamespace(arrived_ns=arrived))
 
 
-def reading_of(chunks):
-    return lambda take: (take(chunk) for chunk in chunks)
+def rows_of(watch, chunks):
+    yield from map(watch.taking(lambda chunk: len(chunk.seqs)), chunks)
 
 
 def test_rows_pass_unchanged_and_their_time_is_told(tmp_path):
     """Measuring would change what is read, or tell the time of some tasks only."""
+    watch = Stopwatch(str(tmp_path))
     for sizes in ([3, 2], [5]):
-        rows = list(timed(reading_of(chunks(sizes)), lambda chunk: len(chunk.seqs), str(tmp_path)))
-        assert rows == sizes
+        assert list(watch.task(rows_of(watch, chunks(sizes)))) == sizes
     told = read_timings(tmp_path)
     assert (told.rows, told.chunks) == (10, 3)
     assert told.held_ms_p99 >= told.held_ms_p50 >= 5
-    assert all(seconds >= 0 for seconds in (*told.wall_s.values(), *told.cpu_s.values()))
+    assert all(seconds >= 0 for seconds in told.cpu_s.values())
+
+
+def test_the_cpu_of_a_thread_that_reads_ahead_is_told_too(tmp_path):
+    """The dearest part of the source would be missing from its account."""
+    watch = Stopwatch(str(tmp_path))
+
+    def parse(chunk):
+        until_s = time.thread_time() + 0.05
+        while time.thread_time() < until_s:
+            pass
+        return len(chunk.seqs)
+
+    read = []
+    thread = threading.Thread(target=lambda: read.extend(map(watch.taking(parse), chunks([4, 4]))))
+    thread.start()
+    thread.join()
+    assert list(watch.task(size for size in read)) == [4, 4]
+    told = read_timings(tmp_path)
+    assert told.rows == 8
+    assert told.cpu_s["parse"] >= 0.1
 
 
 def test_a_task_that_spark_ends_early_ends_its_read(tmp_path):
     """What is on its way to an abandoned task would meet the next one's range."""
     ended = []
 
-    def source(take):
+    def source():
         try:
-            yield from map(take, chunks([1, 1, 1]))
+            yield from (1, 1, 1)
         finally:
             ended.append(True)
 
-    reading = timed(source, lambda chunk: len(chunk.seqs), str(tmp_path))
+    reading = Stopwatch(str(tmp_path)).task(source())
     next(reading)
     reading.close()
     assert ended == [True]

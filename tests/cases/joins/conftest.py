@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from bench.infra.service import identity
 from bench.joins.book import JoinBook
 from bench.joins.run import run_case
 from bench.joins.sizes import FULL, SMOKE, Make, Sizes
@@ -60,7 +61,7 @@ def book(pytestconfig, settings, nats_stack, sizes) -> JoinBook:
         settings.reports_dir / new_run_id("joins"),
         {
             "full": sizes.full,
-            "nats": {"version": nats.version(), "build": nats.build_id(), "kind": nats.kind},
+            "nats": identity(nats),
             "machine": machine(),
             "git": git_state(),
         },

@@ -9,6 +9,7 @@ import pytest
 
 from bench.driverbench.broker import Broker
 from bench.engine.registry import ENGINES, EngineOptions
+from bench.infra.service import identity
 from bench.manifest import git_state, machine
 from bench.settings import new_run_id
 from bench.source.backlog import Backlogs
@@ -72,7 +73,7 @@ def book(pytestconfig, settings, nats_stack, full) -> SourceBook:
     book.manifest = {
         "full": full,
         "tasks": TASKS,
-        "nats": {"version": nats.version(), "build": nats.build_id(), "kind": nats.kind},
+        "nats": identity(nats),
         "machine": machine(),
         "git": git_state(),
     }

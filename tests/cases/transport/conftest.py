@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bench.infra.nats_cluster import NatsCluster
+from bench.infra.service import identity
 from bench.manifest import git_state, machine
 from bench.settings import new_run_id
 from bench.transport.book import TransportBook
@@ -38,10 +39,7 @@ def book(pytestconfig, settings, cluster) -> TransportBook:
     book = TransportBook(settings.reports_dir / new_run_id("transport"))
     book.manifest = {
         "profile": settings.profile.name,
-        "servers": {
-            name: {"version": node.version(), "build": node.build_id(), "kind": node.kind}
-            for name, node in cluster.nodes.items()
-        },
+        "servers": {name: identity(node) for name, node in cluster.nodes.items()},
         "meta_leader": cluster.meta_leader(),
         "sync_interval": cluster.sync_interval,
         "machine": machine(),

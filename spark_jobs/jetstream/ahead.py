@@ -1,0 +1,144 @@
+"""Reading on behind a task's range, while Spark is busy with what comes after reading.
+
+Between the reading of two micro-batches nobody asks the server for anything: Spark aggregates, commits,
+plans. Where more events lie ready, a thread of the worker reads and parses them meanwhile, up to a bound,
+and the next task finds them. It reads by direct gets only, which leave nothing on the server; what it cannot
+have in full it leaves to the task, which reads in the ordinary way and says what is wrong.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Hashable
+
+import pyarrow as pa
+
+from bench.wire.errors import WireError
+from spark_jobs.jetstream.chunk import Chunk
+from spark_jobs.jetstream.direct import DirectReader
+from spark_jobs.jetstream.errors import BadRowError
+from spark_jobs.jetstream.link import Link
+from spark_jobs.jetstream.options import SourceOptions
+
+#: What nobody has asked for in this time is let go: the query has ended, or Spark takes another worker.
+IDLE_S = 60.0
+
+
+class ReadAhead:
+    """The rows that `take` makes of the events from `first` on. One task at a time asks for them."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        first: int,
+        events_a_request: int,
+        most_held: int,
+        take: Callable[[Chunk], pa.RecordBatch],
+    ) -> None:
+        self._options, self._take = options, take
+        self._count, self._most_held = events_a_request, max(events_a_request, most_held)
+        #: The first sequence that no task has had; the first not read; the first that is not to be read.
+        self.position = self._read_to = self._limit = first
+        self._held: deque[tuple[int, pa.RecordBatch]] = deque()
+        self._changed = threading.Condition()
+        self._ended = False
+        #: Whether it met what it cannot judge: a bad row is the task's to tell.
+        self.met_a_bad_row = False
+        threading.Thread(target=self._run, name="jetstream-ahead", daemon=True).start()
+
+    @property
+    def held(self) -> int:
+        return self._read_to - self.position
+
+    def rows(self, end: int, limit: int) -> Generator[pa.RecordBatch]:
+        """Up to `end`, or less if reading has ended: see `position`. From now on it reads to `limit`."""
+        with self._changed:
+            self._limit = max(end, limit)
+            self._changed.notify_all()
+        while self.position < end:
+            with self._changed:
+                self._changed.wait_for(lambda: self._held or self._ended)
+                if not self._held:
+                    return
+                stop, batch = self._held[0]
+            done = batch.num_rows - (stop - self.position)
+            yield batch.slice(done, min(stop, end) - self.position)
+            with self._changed:
+                self.position = min(stop, end)
+                if stop <= end:
+                    self._held.popleft()
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        try:
+            link = Link(self._options.servers, self._options.connect_timeout_ms)
+            try:
+                while (target := self._next_target()) and self._read(link, target):
+                    pass
+            finally:
+                link.close()
+        except (WireError, OSError):
+            pass  # the task that comes for the rest will meet it too, and knows how often to try again
+        except BadRowError:
+            self.met_a_bad_row = True
+        finally:
+            self.stop()
+
+    def _next_target(self) -> int:
+        """Up to where there is room, waited for; 0 when nothing more is wanted.
+
+        What is asked for is read to its end at once: the server ends a connection that takes nothing.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._ended or self._has_room(), IDLE_S):
+                self._held.clear()
+            return self._target() if self._has_room() and not self._ended else 0
+
+    def _target(self) -> int:
+        return min(self._limit, self.position + self._most_held)
+
+    def _has_room(self) -> bool:
+        return self._target() >= min(self._read_to + self._count, self._limit) > self._read_to
+
+    def _read(self, link: Link, target: int) -> bool:
+        reader = DirectReader(link, self._options.stream, self._options.linger_ms / 1000)
+        for _, batches in reader.pieces(self._read_to, target, self._count, self._take):
+            with self._changed:
+                for batch in batches:
+                    self._read_to += batch.num_rows
+                    self._held.append((self._read_to, batch))
+                self._changed.notify_all()
+        return reader.whole
+
+
+class Guesses:
+    """Which events a worker's next task will want: those behind its last one's. One guess at a time.
+
+    Spark hands tasks to its workers in turn, so with several of them the guess is wrong, and the events were
+    read for nothing: who guessed wrong once does not guess again for the same query.
+    """
+
+    def __init__(self) -> None:
+        self._current: tuple[Hashable, ReadAhead] | None = None
+        self._given_up: set[Hashable] = set()
+
+    def at(self, query: Hashable, first: int, start: Callable[[], ReadAhead] | None) -> ReadAhead | None:
+        """The one that goes on at `first`; else a new one, where `start` makes one and it may be worth it."""
+        if self._current is not None:
+            of, ahead = self._current
+            if of == query and ahead.position == first and not ahead.met_a_bad_row:
+                return ahead
+            self._current = None
+            if ahead.held or ahead.met_a_bad_row:
+                self._given_up.add(of)
+            ahead.stop()
+        if start is None or query in self._given_up:
+            return None
+        self._current = (query, start())
+        return self._current[1]
