@@ -39,6 +39,12 @@ LAST_DIGESTS_EVERY_NS = 50_000_000
 #: 17,000 to 22,000 messages of 512 B a second where this is 23,000 to 30,000, on two cores
 #: shared with the servers.
 DRAIN_EVERY_NS = 150_000_000
+#: Once all is published there is nothing that reading could disturb.
+LAST_DRAINS_EVERY_NS = 5_000_000
+#: As much as the kernel keeps unread of a subscriber. With room for everything the server delivers a whole
+#: cell while it is published, and publishing pays for it: see docs/transport.md.
+UNREAD_MESSAGES = 128
+UNREAD_BYTES = 512 * 1024
 PROGRESS_EVERY_NS = 1_000_000_000
 #: After the last acknowledgement, messages may come late; nothing for this long means that nothing will.
 QUIET_NS = 5_000_000_000
@@ -74,7 +80,7 @@ class Group:
         stream, subject = cell.stream(spec.group), cell.subject(spec.group)
         kind = subscriber.KINDS[cell.consumers]
         self.subscribers: list[Subscriber] = [
-            kind(self._connect, stream, subject, self._totals) for _ in range(cell.subscribers)
+            kind(self._connect_reader, stream, subject, self._totals) for _ in range(cell.subscribers)
         ]
         for one in self.subscribers[:1]:
             one.prompt = True
@@ -94,6 +100,10 @@ class Group:
 
     def _connect(self, name: str) -> Connection:
         return Connection(self._server, f"jetlag-transport-{name}")
+
+    def _connect_reader(self, name: str) -> Connection:
+        unread_bytes = min(UNREAD_BYTES, UNREAD_MESSAGES * self._spec.cell.size)
+        return Connection(self._server, f"jetlag-transport-{name}", receive_bytes=unread_bytes)
 
     def prepare(self, start_ns: int) -> None:
         """Publishers are made when the start is known: their schedule counts from it."""
@@ -150,7 +160,7 @@ class Group:
                 return f"ended with messages missing after {(now_ns - start_ns) / 1e9:.1f} s"
 
     def _drain_every_ns(self) -> int:
-        return LAST_DIGESTS_EVERY_NS if self._all_published() else DRAIN_EVERY_NS
+        return LAST_DRAINS_EVERY_NS if self._all_published() else DRAIN_EVERY_NS
 
     def _drain(self) -> None:
         for one in self.subscribers:

@@ -65,8 +65,12 @@ class Connection:
     a reader can stamp arrivals at once and pay for parsing once per many.
     """
 
-    def __init__(self, server: Server, name: str, timeout_s: float = 5.0) -> None:
+    def __init__(
+        self, server: Server, name: str, timeout_s: float = 5.0, receive_bytes: int = _SOCKET_BYTES
+    ) -> None:
+        """`receive_bytes`: what the kernel keeps for us unread; then the server has to wait."""
         self.server = server
+        self._receive_bytes = receive_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._start = 0
@@ -85,8 +89,8 @@ class Connection:
         self._socket = plain
         deadline = time.monotonic() + timeout_s
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            plain.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BYTES)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_bytes)
         try:
             info, rest = _read_info(plain, self.server.address, deadline)
             self._socket = self._secure(plain, info)
