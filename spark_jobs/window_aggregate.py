@@ -53,20 +53,25 @@ _POLL_S = 0.2
 _BATCH_END_S = 3.0
 
 
+def source_tasks(cores: int) -> int:
+    """One keeps two cores busy: its worker's and the JVM's."""
+    return max(1, cores // 2)
+
+
 def read_events(spark: SparkSession, arguments: Arguments, **more: str) -> DataFrame:
     """`more` are options of the source, on top of what the arguments make of it."""
     # In event time a window is over when its last events have had time to arrive.
     grace_ms = arguments.tick_grace_ms + (
         arguments.watermark_delay_ms if arguments.window_clock == "event" else 0
     )
-    # One task keeps two cores busy: its worker's and the JVM's.
-    tasks = max(1, spark.sparkContext.defaultParallelism // 2)
     options = {
         "stream": arguments.stream,
         "startingOffset": arguments.starting_offset,
         "minOffsetsPerTrigger": str(arguments.min_offsets_per_trigger),
         "maxTriggerDelayMs": str(arguments.max_trigger_delay_ms),
-        "minPartitions": str(arguments.source_partitions or tasks),
+        "minPartitions": str(
+            arguments.source_partitions or source_tasks(spark.sparkContext.defaultParallelism)
+        ),
         "mode": "PERMISSIVE",  # a payload of someone else on our subjects must not stop the run
         "tickMs": str(arguments.window_ms),
         "tickGraceMs": str(grace_ms),

@@ -1,4 +1,4 @@
-"""The baseline: the source's own reader with nothing behind it, one process for each of Spark's tasks."""
+"""The baseline: the source's own reader with nothing behind it, one process a core."""
 
 from __future__ import annotations
 

@@ -120,13 +120,14 @@ class ReadAhead:
 class Guesses:
     """Which events a worker's next task will want: those behind its last one's. One guess at a time.
 
-    Spark hands tasks to its workers in turn, so with several of them the guess is wrong, and the events were
-    read for nothing: who guessed wrong once does not guess again for the same query.
+    Spark hands tasks to its workers in turn, so with several workers or queries the guess is wrong, and the
+    events were read for nothing: who guessed wrong once does not guess again.
     """
 
     def __init__(self) -> None:
         self._current: tuple[Hashable, ReadAhead] | None = None
-        self._given_up: set[Hashable] = set()
+        self._was_wrong = False
+        self._with_bad_rows: set[Hashable] = set()
 
     def at(self, query: Hashable, first: int, start: Callable[[], ReadAhead] | None) -> ReadAhead | None:
         """The one that goes on at `first`; else a new one, where `start` makes one and it may be worth it."""
@@ -135,10 +136,12 @@ class Guesses:
             if of == query and ahead.position == first and not ahead.met_a_bad_row:
                 return ahead
             self._current = None
-            if ahead.held or ahead.met_a_bad_row:
-                self._given_up.add(of)
+            if ahead.met_a_bad_row:
+                self._with_bad_rows.add(of)
+            elif ahead.held:
+                self._was_wrong = True
             ahead.stop()
-        if start is None or query in self._given_up:
+        if start is None or self._was_wrong or query in self._with_bad_rows:
             return None
         self._current = (query, start())
         return self._current[1]

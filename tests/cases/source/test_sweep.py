@@ -8,8 +8,11 @@ from bench.source.growth import FULL_STEPS, SMOKE_STEPS, climb
 from bench.source.sweep import Cell, all_cells, default_cell, few_cells, judge_sweep, run_sweep
 from bench.source.turn import JETSTREAM
 from bench.sparkbench.preload import TASKS
+from spark_jobs.window_aggregate import source_tasks
 
 pytestmark = pytest.mark.source
+
+DEFAULT_TASKS = source_tasks(TASKS)
 
 #: Events of a cell, and of one in which they come one at a time.
 SMOKE_EVENTS, SMOKE_ONE_BY_ONE = 20_000, 1_000
@@ -19,15 +22,15 @@ FULL_EVENTS, FULL_ONE_BY_ONE = 200_000, 2_000
 def test_the_sweep(spark, backlogs, book, full, show):
     """A default that others beat, or a source that dispatches each event by itself, would go unseen."""
     backlog = backlogs.of(FULL_EVENTS if full else SMOKE_EVENTS)
-    cells = all_cells() if full else few_cells(TASKS)
+    cells = all_cells() if full else few_cells(DEFAULT_TASKS)
     for _ in range(2 if full else 0):
         spark.play(backlog, JETSTREAM, "filter")  # the JVM compiles; the first cell must not pay for it
     for point in run_sweep(spark, backlog, cells, FULL_ONE_BY_ONE if full else SMOKE_ONE_BY_ONE, show):
         book.points.append(point)
         book.write()
-    book.sweep = judge_sweep(book.points, TASKS, full)
+    book.sweep = judge_sweep(book.points, DEFAULT_TASKS, full)
     by_cell = {point.cell: point for point in book.points}
-    alone, ours = by_cell[Cell(1, 0, TASKS)], by_cell[default_cell(TASKS)]
+    alone, ours = by_cell[Cell(1, 0, DEFAULT_TASKS)], by_cell[default_cell(DEFAULT_TASKS)]
     # Two requests are in flight, so an event at a time is at most two a chunk: this is what collapses.
     assert alone.events <= 2 * alone.chunks
     assert ours.events > 10 * ours.chunks
