@@ -49,7 +49,14 @@ class ReadAhead:
 
     @property
     def held(self) -> int:
-        return self._read_to - self.position
+        """Events that were read and no task has had."""
+        with self._changed:
+            return self._held[-1][0] - self.position if self._held else 0
+
+    @property
+    def is_over(self) -> bool:
+        with self._changed:
+            return self._ended and not self._held
 
     def rows(self, end: int, limit: int) -> Generator[pa.RecordBatch]:
         """Up to `end`, or less if reading has ended: see `position`. From now on it reads to `limit`."""
@@ -133,7 +140,7 @@ class Guesses:
         """The one that goes on at `first`; else a new one, where `start` makes one and it may be worth it."""
         if self._current is not None:
             of, ahead = self._current
-            if of == query and ahead.position == first and not ahead.met_a_bad_row:
+            if of == query and ahead.position == first and not ahead.is_over:
                 return ahead
             self._current = None
             if ahead.met_a_bad_row:

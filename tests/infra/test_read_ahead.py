@@ -97,8 +97,20 @@ def test_what_nobody_asks_for_is_let_go(stored, monkeypatch):
     monkeypatch.setattr(module, "IDLE_S", 0.2)
     ahead = reading(stored(), 1, 100, 350)
     assert numbers(ahead.rows(200, EVENTS + 1)) == list(range(1, 200))
-    wait_until(lambda: ahead._ended and not ahead._held, 10, "the events are still there")
+    wait_until(lambda: ahead.is_over, 10, "the events are still there")
     assert numbers(ahead.rows(300, EVENTS + 1)) == []
+
+
+def test_who_let_go_may_guess_again(stored, monkeypatch):
+    """A query whose triggers are far apart, or whose server was away, would never be read ahead again."""
+    monkeypatch.setattr(module, "IDLE_S", 0.2)
+    monkeypatch.setattr(source, "_guesses", Guesses())
+    read = planned(stored(fetchBatch="100"))
+    assert numbers(read(1, 201)) == list(range(1, 201))
+    gone = source._guesses._current[1]
+    wait_until(lambda: gone.is_over, 10, "the events are still there")
+    assert numbers(read(201, 401)) == list(range(201, 401))
+    assert source._guesses._current[1] is not gone
 
 
 def planned(options: SourceOptions) -> Callable[[int, int], list[pa.RecordBatch]]:
@@ -131,7 +143,6 @@ def test_who_guesses_wrong_does_not_guess_again(stored, monkeypatch):
     ahead = source._guesses._current[1]
     wait_until(lambda: ahead.held, 10, "nothing is read ahead")
     assert numbers(read(401, 601)) == list(range(401, 601))
-    assert ahead._ended
     assert numbers(read(801, 1_001)) == list(range(801, 1_001))
     assert source._guesses._current is None
 
