@@ -73,7 +73,7 @@ class ReadAhead:
             yield batch.slice(done, min(stop, end) - self.position)
             with self._changed:
                 self.position = min(stop, end)
-                if stop <= end:
+                if stop <= end and self._held:  # let go meanwhile, if Spark took this long
                     self._held.popleft()
                 self._changed.notify_all()
 

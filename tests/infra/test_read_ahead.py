@@ -101,6 +101,17 @@ def test_what_nobody_asks_for_is_let_go(stored, monkeypatch):
     assert numbers(ahead.rows(300, EVENTS + 1)) == []
 
 
+def test_a_task_that_stands_still_goes_on_where_it_was(stored, monkeypatch):
+    """A JVM that takes nothing for a minute would end in an error, or with events twice."""
+    monkeypatch.setattr(module, "IDLE_S", 0.2)
+    ahead = reading(stored(), 1, 100, 350)
+    slow = ahead.rows(1_001, EVENTS + 1)
+    got = numbers(iter([next(slow)]))
+    wait_until(lambda: ahead.is_over, 10, "the events are still there")
+    assert numbers(slow) == []
+    assert got == list(range(1, ahead.position))
+
+
 def test_who_let_go_may_guess_again(stored, monkeypatch):
     """A query whose triggers are far apart, or whose server was away, would never be read ahead again."""
     monkeypatch.setattr(module, "IDLE_S", 0.2)
