@@ -39,7 +39,8 @@ def pytest_run(*words: str, env: dict[str, str] | None = None) -> subprocess.Com
         (["--payload-bytes", "50"], "--payload-bytes 50 is too small"),
         (["--storage", "tape"], "--storage tape: choose memory or file"),
         (["--replicas", "2"], "--replicas 2: JetStream keeps 1, 3 or 5"),
-        (["--run-id", "../x"], "--run-id: run id '../x'"),
+        # In one word: apart, pytest would take a folder of that name beside us for its root.
+        (["--run-id=../x"], "--run-id: run id '../x'"),
         (["--profile", "huge"], "--profile huge: unknown"),
         (["--infra", "cloud"], "--infra cloud: choose one of"),
         (["--seed", "x"], "--seed x: not a whole number"),
