@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import orjson
 
 from bench.driverbench.tables import aligned
 from bench.gates import Gate, GateReport, evaluate
+from bench.infra.nats_config import go_runtime
 from bench.manifest import git_state
 from bench.sparkbench.ladder import Rung, emission_delay_ms_p99, sustained
 from bench.sparkbench.turn import FILES, JETSTREAM, RAW, Turn, efficiency, median_turn
@@ -54,6 +56,7 @@ class Report:
             "turns": [asdict(turn) for turn in self.turns],
             "ladder": [asdict(rung) for rung in self.rungs],
             "settings": dict(self.settings),
+            "server": go_runtime(os.environ),
             "machine": dict(self.machine),
             "git": git_state(),
         }

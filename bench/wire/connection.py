@@ -70,7 +70,6 @@ class Connection:
     ) -> None:
         """`receive_bytes`: what the kernel keeps for us unread; then the server has to wait."""
         self.server = server
-        self._receive_bytes = receive_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._start = 0
@@ -79,9 +78,9 @@ class Connection:
         self._pongs = 0
         self._pings_unanswered = 0
         self._mid_frame = False
-        self._socket = self._dial(name, timeout_s)
+        self._socket = self._dial(name, timeout_s, receive_bytes)
 
-    def _dial(self, name: str, timeout_s: float) -> socket.socket:
+    def _dial(self, name: str, timeout_s: float, receive_bytes: int) -> socket.socket:
         try:
             plain = socket.create_connection((self.server.host, self.server.port), timeout=timeout_s)
         except (OSError, UnicodeError) as error:
@@ -90,7 +89,7 @@ class Connection:
         deadline = time.monotonic() + timeout_s
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_bytes)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         try:
             info, rest = _read_info(plain, self.server.address, deadline)
             self._socket = self._secure(plain, info)

@@ -121,6 +121,8 @@ class ReadAhead:
                     self._read_to += batch.num_rows
                     self._held.append((self._read_to, batch))
                 self._changed.notify_all()
+                if self._ended:
+                    return False  # nobody wants the rest; with the link go the answers on their way
         return reader.whole
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from nats.js.api import StorageType, StreamConfig
 
 from bench.infra.local_nats import LocalNats
 from bench.infra.service import running
@@ -15,9 +14,10 @@ from spark_jobs.jetstream.direct import events_a_request
 from spark_jobs.jetstream.errors import DataLossError
 from spark_jobs.jetstream.fetch import read_range
 from spark_jobs.jetstream.link import with_link
-from spark_jobs.jetstream.options import SourceOptions, parse_source
+from spark_jobs.jetstream.options import SourceOptions
 from spark_jobs.jetstream.stream import read_state
 from tests.jetstream_call import on_jetstream
+from tests.stream_in_files import fill_in_files
 
 pytestmark = pytest.mark.infra
 EVENTS = 3_000
@@ -33,19 +33,8 @@ def server() -> Iterator[LocalNats]:
 @pytest.fixture
 def options(server: LocalNats, request: pytest.FixtureRequest) -> SourceOptions:
     """A stream in files with EVENTS events, each of which is its own number."""
-    stream = f"S_{request.node.name}"
-
-    async def fill(js):
-        config = StreamConfig(name=stream, subjects=[stream], storage=StorageType.FILE, allow_direct=True)
-        await js.add_stream(config)
-        for number in range(1, EVENTS + 1):
-            await js.publish_async(stream, b"%d" % number)
-        await js.publish_async_completed()
-
-    on_jetstream(server.endpoint, fill)
-    endpoint = server.endpoint
-    access = {"servers": endpoint.url, "user": endpoint.user, "password": endpoint.password}
-    return parse_source({**access, "stream": stream, "format": "binary"})
+    payloads = [b"%d" % number for number in range(1, EVENTS + 1)]
+    return fill_in_files(server.endpoint, f"S_{request.node.name}", payloads, format="binary")
 
 
 def read(options: SourceOptions, first: int, end: int, direct: int) -> list[int]:

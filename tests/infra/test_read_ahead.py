@@ -8,7 +8,6 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
-from nats.js.api import StorageType, StreamConfig
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from bench.infra.local_nats import LocalNats
@@ -18,10 +17,11 @@ from spark_jobs.jetstream import ahead as module
 from spark_jobs.jetstream import source
 from spark_jobs.jetstream.ahead import Guesses, ReadAhead
 from spark_jobs.jetstream.columns import RowShape
-from spark_jobs.jetstream.options import SourceOptions, parse_source
+from spark_jobs.jetstream.options import SourceOptions
 from spark_jobs.jetstream.source import JetStreamReader
 from spark_jobs.jetstream.ticks import Offset
 from tests.jetstream_call import on_jetstream
+from tests.stream_in_files import fill_in_files
 
 pytestmark = pytest.mark.infra
 EVENTS = 3_000
@@ -38,20 +38,10 @@ def server() -> Iterator[LocalNats]:
 @pytest.fixture
 def stored(server: LocalNats, request: pytest.FixtureRequest) -> Callable[..., SourceOptions]:
     """Makes a stream in files whose events say their own number; the options to read it."""
-    stream = f"S_{request.node.name}"
 
-    def make(bad: int = 0, **more: str) -> SourceOptions:
-        async def fill(js):
-            config = StreamConfig(name=stream, subjects=[stream], storage=StorageType.FILE, allow_direct=True)
-            await js.add_stream(config)
-            for number in range(1, EVENTS + 1):
-                await js.publish_async(stream, b'{"n":%d}' % number if number != bad else b"{")
-            await js.publish_async_completed()
-
-        on_jetstream(server.endpoint, fill)
-        endpoint = server.endpoint
-        access = {"servers": endpoint.url, "user": endpoint.user, "password": endpoint.password}
-        return parse_source({**access, "stream": stream, **more})
+    def make(bad: int = 0, **options: str) -> SourceOptions:
+        payloads = [b'{"n":%d}' % number if number != bad else b"{" for number in range(1, EVENTS + 1)]
+        return fill_in_files(server.endpoint, f"S_{request.node.name}", payloads, **options)
 
     return make
 
