@@ -9,6 +9,8 @@ import zipfile
 from pathlib import Path
 
 _PACKAGES = ("spark_jobs", "bench/contract", "bench/wire")
+#: Compiled code goes along with its source, by which it is known whether it fits (native/library.py).
+_KINDS = {".py", ".c", ".so"}
 
 
 def write_package(target: Path) -> Path:
@@ -17,8 +19,9 @@ def write_package(target: Path) -> Path:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bench/__init__.py", "")
         for package in _PACKAGES:
-            for path in sorted((root / package).rglob("*.py")):
-                archive.write(path, path.relative_to(root))
+            for path in sorted((root / package).rglob("*")):
+                if path.suffix in _KINDS:
+                    archive.write(path, path.relative_to(root))
     return target
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.setup import apt, cache, java, venv
+from bench.setup import apt, cache, java, native, venv
 from bench.setup.errors import SetupError
 from bench.setup.go import ensure_go, required_version
 from bench.setup.gotool import GoTool
@@ -60,17 +60,18 @@ def set_up(cache_path: Path, extra: Sequence[str] = ()) -> str:
         runtime = java.ensure_java(os.environ, install)
         environment = ROOT / ".venv"
         venv.ensure_venv(ROOT, environment, logs, install)
+        pip = [str(venv.venv_python(environment)), "-m", "pip"]
+        native.ensure_scanner(os.environ, cache_path, pip)
         wanted = (*TOOLS, *(tool for tool in OPTIONAL_TOOLS if tool.name in extra))
         for tool in wanted:
-            _ensure_tool(tool, cache_path, environment)
+            _ensure_tool(tool, cache_path, environment, pip)
     tools = ", ".join(tool.name for tool in wanted)
     return f"set-up: ready (Python {platform.python_version()}, Java {runtime.major}, {tools})"
 
 
-def _ensure_tool(tool: GoTool, cache_path: Path, environment: Path) -> None:
+def _ensure_tool(tool: GoTool, cache_path: Path, environment: Path, pip: list[str]) -> None:
     binary = tool.binary(cache_path)
     if not binary.exists():
-        pip = [str(venv.venv_python(environment)), "-m", "pip"]
         go = ensure_go(os.environ, required_version(tool.module_dir / "go.mod"), cache_path, pip)
         tool.build(go, cache_path, os.environ)
     _link(environment / "bin" / tool.name, binary)

