@@ -39,4 +39,4 @@ types: ## Check the types (mypy --strict)
 check: lint types ## Style and types
 
 clean: ## Remove .venv and tool caches; reports and the user's cache folder stay
-	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis *.egg-info spark_jobs/native/*.so
+	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis *.egg-info bench/wire/native/*.so

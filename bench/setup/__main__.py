@@ -61,7 +61,7 @@ def set_up(cache_path: Path, extra: Sequence[str] = ()) -> str:
         environment = ROOT / ".venv"
         venv.ensure_venv(ROOT, environment, logs, install)
         pip = [str(venv.venv_python(environment)), "-m", "pip"]
-        native.ensure_scanner(os.environ, cache_path, pip)
+        native.ensure_library(os.environ, cache_path, pip)
         wanted = (*TOOLS, *(tool for tool in OPTIONAL_TOOLS if tool.name in extra))
         for tool in wanted:
             _ensure_tool(tool, cache_path, environment, pip)

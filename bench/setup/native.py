@@ -1,4 +1,4 @@
-"""Compiles spark_jobs/native/scan.c by the C compiler on PATH, or by the one in the PyPI wheel ziglang."""
+"""Compiles bench/wire/native/*.c by the C compiler on PATH, or by the one inside the PyPI wheel ziglang."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from pathlib import Path
 from bench.setup.command import run_logged
 from bench.setup.errors import SetupError
 from bench.setup.wheel import install_wheel
-from spark_jobs.native import library
+from bench.wire.native import library
 
-SOURCE = Path(library.__file__).with_name("scan.c")
+FOLDER = Path(library.__file__).parent
 FLAGS = ("-O3", "-shared", "-fPIC", "-std=c11", "-Wall", "-Wextra")
 WHEEL = "ziglang"
 WHEEL_VERSION = "0.17.0"
 
 
-def ensure_scanner(environ: Mapping[str, str], cache: Path, pip: list[str], source: Path = SOURCE) -> Path:
-    """The library beside its source; compiled unless it is there."""
-    target = source.with_name(library.file_name())
+def ensure_library(environ: Mapping[str, str], cache: Path, pip: list[str], folder: Path = FOLDER) -> Path:
+    """The library beside its sources; compiled unless it is there."""
+    target = folder / library.file_name()
     if target.is_file():
         return target
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    command = [*(_compiler(environ) or _wheel(cache, pip)), *FLAGS, "-o", str(partial), str(source)]
+    command = [*(_compiler(environ) or _wheel(cache, pip)), *FLAGS, "-o", str(partial)]
+    command += [str(folder / source) for source in library.SOURCES]
     env = {**environ, "ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
     try:
-        run_logged(command, what="compiling scan.c", log=cache / "logs" / "scan.log", env=env)
-        for old in source.parent.glob("scan-*.so"):
+        run_logged(command, what="compiling bench/wire/native", log=cache / "logs" / "native.log", env=env)
+        for old in folder.glob("jetlag-*.so"):
             old.unlink()
         partial.replace(target)
     except OSError as error:

@@ -45,14 +45,16 @@ NOT_MEASURED = 2
 class Plan:
     events: int
     batch_rows: int
+    #: Of each source, not counted: the JVM compiles for longer than one turn.
+    warm: int
     rounds: int
     rates: tuple[int, ...]
     length: Length
     rehearse_s: int
 
 
-FULL = Plan(2_000_000, 200_000, 3, (EMISSION_RATE, 60_000, 80_000, 100_000), Length(20, 60), 40)
-QUICK = Plan(400_000, 100_000, 1, (EMISSION_RATE,), Length(10, 40), 10)
+FULL = Plan(2_000_000, 200_000, 3, 3, (EMISSION_RATE, 60_000, 80_000, 100_000), Length(20, 60), 40)
+QUICK = Plan(400_000, 100_000, 1, 1, (EMISSION_RATE,), Length(10, 40), 10)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,13 +129,12 @@ def _compare_sources(
             show(f"storing {plan.events:,} events")
             fill_stream(broker, preload, "file")
             write_files(broker, preload)
-            # The first turn of each is cold: the JVM compiles, and is not counted.
-            modes = [FILES, JETSTREAM] * (plan.rounds + 1)
+            modes = [FILES, JETSTREAM] * (plan.warm + plan.rounds)
             turns: list[Turn] = []
             with spark_turns(broker, preload, modes, conf, nats.pids()) as played:
                 for number, turn in enumerate(played):
                     show(f"turn {number + 1} of {len(modes)}, {turn.mode}: {turn.events_per_s:,.0f} events/s")
-                    if number >= 2:
+                    if number >= 2 * plan.warm:
                         turns.append(turn)
             # When Spark has ended: both cores are the readers' then, and its turns are not disturbed.
             turns += [fetch_raw(broker, preload) for _ in range(plan.rounds)]

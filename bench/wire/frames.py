@@ -1,19 +1,21 @@
 """Find the frames in a buffer that a NATS server sent.
 
-Frames are found many at a time with numpy (0.2 µs a 512-byte message, against 0.8 µs for the
-tightest loop over bytes.find, same machine, same run) and their bytes stay where they are, so
-that callers take columns out of many messages at once.
+Frames are found many at a time, by compiled code where there is some, else with numpy (0.2 µs a 512-byte
+message, against 0.8 µs for the tightest loop over bytes.find, same machine, same run), and their bytes stay
+where they are, so that callers take columns out of many messages at once.
 Non-goal: a general client; there is no subscription table and no callback.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.wire.errors import WireError
+from bench.wire.native.calls import address, calls
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -27,6 +29,9 @@ _SCAN_LIMIT = 4096
 
 #: Below this many bytes the set-up of the numpy path costs more than the loop.
 _WORTH_SCANNING = 8 * 1024
+
+#: Room is made for frames of this size; where they are shorter, the rest is another run.
+_USUAL_FRAME = 64
 
 #: Line ends are searched for in pieces of this many bytes.
 _PIECE = 256 * 1024
@@ -92,7 +97,7 @@ def index_frames(buffer: bytes | bytearray, start: int, stop: int) -> FrameIndex
     found = _Found()
     position = start
     if stop - start >= _WORTH_SCANNING:
-        line_feeds = _find_line_feeds(buffer, start, stop)
+        line_feeds = _LineFeeds(buffer, start, stop)
         while True:
             run_end = _take_run(buffer, position, line_feeds, found)
             run_end = _take_header_run(buffer, run_end, stop, line_feeds, found)
@@ -103,6 +108,20 @@ def index_frames(buffer: bytes | bytearray, start: int, stop: int) -> FrameIndex
             if not worth_it:
                 break
     return found.finish(_take_singly(buffer, position, stop, found))
+
+
+class _LineFeeds:
+    """Where they stand, once somebody asks."""
+
+    def __init__(self, buffer: bytes | bytearray, start: int, stop: int) -> None:
+        self._buffer, self._start, self.stop = buffer, start, stop
+
+    @cached_property
+    def all(self) -> Ints:
+        return _find_line_feeds(self._buffer, self._start, self.stop)
+
+    def after(self, position: int) -> Ints:
+        return self.all[np.searchsorted(self.all, position) :]
 
 
 def _find_line_feeds(buffer: bytes | bytearray, start: int, stop: int) -> Ints:
@@ -116,12 +135,29 @@ def _find_line_feeds(buffer: bytes | bytearray, start: int, stop: int) -> Ints:
     return _joined(found)
 
 
-def _take_run(buffer: bytes | bytearray, position: int, line_feeds: Ints, found: _Found) -> int:
-    """Take the longest run of MSG frames without headers that starts at `position`.
+def _take_run(buffer: bytes | bytearray, position: int, line_feeds: _LineFeeds, found: _Found) -> int:
+    """Take the run of MSG frames without headers that starts at `position`.
 
     The words of a line are not counted: where a frame ends does not depend on them.
     """
-    feeds = line_feeds[np.searchsorted(line_feeds, position) :]
+    native = calls()
+    if native is None:
+        return _take_run_by_numpy(buffer, position, line_feeds, found)
+    room = (line_feeds.stop - position) // _USUAL_FRAME + 1
+    starts, line_ends, ends = np.empty((3, room), np.int64)
+    data = np.frombuffer(buffer, np.uint8)
+    places = (address(starts), address(line_ends), address(ends))
+    count = native.plain_frames(address(data), position, line_feeds.stop, room, *places)
+    if count == 0:
+        return position
+    found.add(starts[:count], line_ends[:count], ends[:count])
+    return int(ends[count - 1])
+
+
+def _take_run_by_numpy(
+    buffer: bytes | bytearray, position: int, line_feeds: _LineFeeds, found: _Found
+) -> int:
+    feeds = line_feeds.after(position)
     pairs = len(feeds) // 2
     if pairs == 0:
         return position
@@ -147,7 +183,7 @@ def _take_run(buffer: bytes | bytearray, position: int, line_feeds: Ints, found:
 
 
 def _take_header_run(
-    buffer: bytes | bytearray, position: int, stop: int, line_feeds: Ints, found: _Found
+    buffer: bytes | bytearray, position: int, stop: int, line_feeds: _LineFeeds, found: _Found
 ) -> int:
     """Take the run of HMSG frames with the first one's sizes and number of lines (an atomic batch's, say).
 
@@ -157,7 +193,7 @@ def _take_header_run(
     if line_end < 0 or not buffer.startswith(b"HMSG ", position):
         return position
     size, header_size = _sizes(buffer, position, line_end, is_plain=False)
-    feeds = line_feeds[np.searchsorted(line_feeds, position) :]
+    feeds = line_feeds.after(position)
     lines = int(np.searchsorted(feeds, line_end + 2 + size + 2))
     frames = len(feeds) // lines
     if frames == 0 or line_end + 2 + size + 2 > stop:

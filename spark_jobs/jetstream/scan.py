@@ -1,4 +1,4 @@
-"""Columns of strings and whole numbers straight out of payloads' bytes, by compiled code (spark_jobs/native).
+"""Columns of strings and whole numbers straight out of payloads' bytes, by compiled code (wire/native).
 
 No Python object is made for an event. Of 512 bytes with five fields it takes 0.15 µs an event, where msgspec
 and the columns of its rows take 0.68 (one core, one sitting). What it does not take is left to msgspec, so
@@ -7,18 +7,14 @@ that both give the same rows.
 
 from __future__ import annotations
 
-import ctypes
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from bench.wire.frames import Flags, Ints
-from spark_jobs.jetstream.pieces import cut
-from spark_jobs.native.library import library
+from bench.wire.frames import Bytes, Flags, Ints
+from bench.wire.native.calls import Calls, address, calls
 
 _STRING, _WHOLE_NUMBER = 0, 1
 
@@ -26,7 +22,7 @@ _STRING, _WHOLE_NUMBER = 0, 1
 class Scanner:
     """Of one schema, in this process."""
 
-    def __init__(self, scan: ctypes.CDLL, fields: pa.Schema) -> None:
+    def __init__(self, native: Calls, fields: pa.Schema) -> None:
         self._fields = fields
         names = [name.encode() for name in fields.names]
         self._names = b"".join(names)
@@ -34,14 +30,7 @@ class Scanner:
         self._kinds = np.array(
             [_STRING if pa.types.is_string(field.type) else _WHOLE_NUMBER for field in fields], np.uint8
         )
-        self._scan = scan.jetlag_scan
-        place = ctypes.c_void_p
-        self._scan.argtypes = [
-            *(place, place, place, ctypes.c_int64),
-            *(place, place, place, ctypes.c_int32),
-            *(place, place),
-        ]
-        self._scan.restype = ctypes.c_int64
+        self._native = native
 
     def columns(self, buffer: bytearray, starts: Ints, ends: Ints) -> dict[str, pa.Array] | None:
         """One array a field, of the payloads buffer[start:end]; None if one is for the decoder to judge."""
@@ -50,10 +39,10 @@ class Scanner:
             return None
         firsts, lasts = np.empty((2, fields, rows), np.int64)
         data = np.frombuffer(buffer, np.uint8)
-        taken = self._scan(
-            *(_address(data), _address(starts), _address(ends), rows),
-            *(self._names, _address(self._name_ends), _address(self._kinds), fields),
-            *(_address(firsts), _address(lasts)),
+        taken = self._native.scan(
+            *(address(data), address(starts), address(ends), rows),
+            *(self._names, address(self._name_ends), address(self._kinds), fields),
+            *(address(firsts), address(lasts)),
         )
         if taken < rows:
             return None
@@ -61,7 +50,7 @@ class Scanner:
         for number, field in enumerate(self._fields):
             missing = lasts[number] < 0
             if self._kinds[number] == _STRING:
-                column = _strings(buffer, firsts[number], lasts[number], missing, starts)
+                column = self._strings(data, firsts[number], lasts[number], missing)
             else:
                 column = _numbers(firsts[number], missing, field.type)
             if column is None:
@@ -69,32 +58,31 @@ class Scanner:
             columns[field.name] = column
         return columns
 
+    def _strings(self, data: Bytes, firsts: Ints, lasts: Ints, missing: Flags) -> pa.Array | None:
+        rows, any_missing = len(firsts), missing.any()
+        sizes = lasts - firsts
+        offsets = np.zeros(rows + 1, np.int32)
+        text = np.empty(int(sizes[~missing].sum() if any_missing else sizes.sum()), np.uint8)
+        places = (address(data), address(firsts), address(lasts))
+        self._native.gather(*places, rows, address(offsets[1:]), address(text))
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+        strings = pa.Array.from_buffers(pa.string(), rows, buffers)
+        try:
+            strings.validate(full=True)  # UTF-8
+        except pa.ArrowInvalid:
+            return None
+        nothing = pa.scalar(None, pa.string())
+        return pc.if_else(pa.array(missing), nothing, strings) if any_missing else strings
+
 
 @lru_cache(maxsize=8)
 def scanner(fields: pa.Schema) -> Scanner | None:
     """None where this schema, or this machine, is not for compiled code."""
-    native = library()
+    native = calls()
     kinds = [field.type for field in fields]
     if native is None or not all(pa.types.is_string(kind) or pa.types.is_integer(kind) for kind in kinds):
         return None
     return Scanner(native, fields)
-
-
-def _address(array: NDArray[Any]) -> int:
-    assert array.flags.c_contiguous
-    return int(array.ctypes.data)
-
-
-def _strings(buffer: bytearray, firsts: Ints, lasts: Ints, missing: Flags, starts: Ints) -> pa.Array | None:
-    any_missing = missing.any()
-    if any_missing:
-        firsts, lasts = np.where(missing, starts, firsts), np.where(missing, starts, lasts)
-    strings = cut(buffer, firsts, lasts, pa.string())
-    try:
-        strings.validate(full=True)  # UTF-8
-    except pa.ArrowInvalid:
-        return None
-    return pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), strings) if any_missing else strings
 
 
 def _numbers(values: Ints, missing: Flags, kind: pa.DataType) -> pa.Array | None:

@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bench.contract.event import Event, encode_event
+from bench.wire.native import library
 from spark_jobs.jetstream import parse
 from spark_jobs.jetstream.parse import parse_rows
 from spark_jobs.jetstream.scan import scanner
-from spark_jobs.native import library
 from spark_jobs.package import write_package
 from tests.unit.test_spark_parse import batch_of
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIELDS = pa.schema([("key", pa.string()), ("n", pa.int64()), ("small", pa.int16()), ("", pa.string())])
 
 pytestmark = pytest.mark.skipif(
-    library.library() is None, reason="scan.c is not compiled here: run `make setup`, or unset JETLAG_NATIVE"
+    library.library() is None, reason="bench/wire/native is not compiled here: run `make setup`"
 )
 
 
@@ -196,7 +196,7 @@ def test_executors_find_it_in_the_zip_that_spark_ships(tmp_path: Path) -> None:
     archive = write_package(tmp_path / "jobs.zip")
     program = (
         f"import sys; sys.path = [{str(archive)!r}] + [p for p in sys.path if p != {str(ROOT)!r}]\n"
-        "from spark_jobs.native import library\n"
+        "from bench.wire.native import library\n"
         "assert '.zip' in library.__file__ and library.library() is not None"
     )
     done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=False)
@@ -206,7 +206,7 @@ def test_executors_find_it_in_the_zip_that_spark_ships(tmp_path: Path) -> None:
 @pytest.mark.parametrize("setting", ["0", "1"])
 def test_it_can_be_turned_off(setting: str) -> None:
     """Nobody could tell what it brings, or do without it."""
-    program = "from spark_jobs.native.library import library; print(library() is not None)"
+    program = "from bench.wire.native.library import library; print(library() is not None)"
     command = [sys.executable, "-c", program]
     done = subprocess.run(
         command, cwd=ROOT, env={"JETLAG_NATIVE": setting}, capture_output=True, text=True, check=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 from unittest import mock
@@ -15,6 +15,20 @@ from bench.wire import frames
 from bench.wire.batch import Batch
 from bench.wire.errors import WireError
 from bench.wire.frames import FrameIndex, index_frames
+from bench.wire.native.calls import calls
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "numpy"])
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Both ways to find a run, wherever the tests are run: they must not differ."""
+    if request.param == "compiled":
+        if calls() is None:
+            pytest.skip("bench/wire/native is not compiled here: run `make setup`")
+        yield
+    else:
+        with mock.patch.object(frames, "calls", return_value=None):
+            yield
+
 
 relaxed = settings(deadline=None)  # a busy machine is no finding
 
@@ -186,7 +200,7 @@ def test_large_buffers_take_the_fast_path_and_agree(bodies: list[bytes], bulk_sh
     assert len(data) > 5 * frames._WORTH_SCANNING
     taken: list[int] = []
 
-    def spy(buffer: bytearray, position: int, line_feeds: frames.Ints, found: frames._Found) -> int:
+    def spy(buffer: bytearray, position: int, line_feeds: frames._LineFeeds, found: frames._Found) -> int:
         before = found.count
         end = take_run(buffer, position, line_feeds, found)
         taken.append(found.count - before)

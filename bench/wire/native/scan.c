@@ -208,3 +208,17 @@ int64_t jetlag_scan(const uint8_t *data, const int64_t *starts, const int64_t *e
     }
     return rows;
 }
+
+/* One behind the other, the strings that a scan has found in a column, and where each ends. */
+void jetlag_gather(const uint8_t *data, const int64_t *firsts, const int64_t *lasts, int64_t rows,
+                   int32_t *ends, uint8_t *out) {
+    int32_t size = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        if (lasts[row] >= 0) {
+            const int32_t more = (int32_t)(lasts[row] - firsts[row]);
+            memcpy(out + size, data + firsts[row], (size_t)more);
+            size += more;
+        }
+        ends[row] = size;
+    }
+}
