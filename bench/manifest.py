@@ -18,6 +18,7 @@ from bench.infra.service import Service, identity
 from bench.producer import ack_window, tick_s
 from bench.schedule import ConstantRate
 from bench.stream_admin import ACK_WAIT_S, MAX_ACK_PENDING
+from bench.wire.native.library import library
 from bench.worker import may_raise_priority
 from bench.writer import WriterSettings
 
@@ -63,6 +64,7 @@ def _drivers(case: Case) -> dict[str, Any]:
         "consumers": {"ack_wait_s": ACK_WAIT_S, "max_ack_pending": MAX_ACK_PENDING},
         "writer": asdict(WriterSettings()),
         "priority_raised": may_raise_priority(),
+        "compiled_wire": library() is not None,
         # JetStream writes to disk at once but syncs this seldom: a machine that crashes can lose
         # acknowledged messages, whatever the number of its processes that survive.
         "jetstream_sync_interval": "server default (2m)",

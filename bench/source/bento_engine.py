@@ -27,6 +27,7 @@ class BentoSource:
     variant = "bento"
     #: Its input acknowledges every message by itself: see docs/source.md.
     least_efficiency = 0.3
+    warms_up = False  # a process of its own each turn
 
     def __init__(self, nats: NatsEndpoint, broker: Broker, image: str | None = None) -> None:
         self._nats, self._broker, self._image = nats, broker, image

@@ -50,7 +50,7 @@ class SourceOutcome:
 
 @dataclass(frozen=True)
 class Rounds:
-    """`warm` turns of each kind come first and are not counted: the JVM compiles."""
+    """`warm` turns of each kind come first and are not counted, where the engine warms up."""
 
     counted: int = 1
     warm: int = 0
@@ -68,11 +68,12 @@ def run_case(
 ) -> SourceOutcome:
     """Files and source turn about, then the bare reader with both cores to itself."""
     turns: list[SourceTurn] = []
-    for number in range(rounds.warm + rounds.counted):
+    warm = rounds.warm if engine.warms_up else 0
+    for number in range(warm + rounds.counted):
         for mode in (FILES, JETSTREAM):
             turn = engine.play(backlog, mode, pipeline)
             show(f"{engine.variant} {pipeline} from {mode}: {turn.rate_per_s:,.0f} events/s")
-            if number >= rounds.warm:
+            if number >= warm:
                 turns.append(turn)
     raw_per_s = [fetch_raw(broker, backlog.preload).events_per_s for _ in range(rounds.counted)]
     bound = engine.least_efficiency if rounds.gated else None

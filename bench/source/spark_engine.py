@@ -26,6 +26,7 @@ class SparkSource(OrderedSpark):
 
     variant = "spark"
     least_efficiency = 0.7
+    warms_up = True  # the JVM compiles
 
     def __init__(self, nats: NatsEndpoint, server_pids: list[int], tasks: int) -> None:
         super().__init__("source", nats, PREFIX)

@@ -52,6 +52,11 @@ class SourceEngine(Protocol):
         """The bound of the gate at full size."""
         ...
 
+    @property
+    def warms_up(self) -> bool:
+        """Whether it becomes faster in its first turns."""
+        ...
+
     def play(self, backlog: Backlog, mode: Mode, pipeline: Pipeline) -> SourceTurn: ...
 
     def settings(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.driverbench.broker import Broker
 from bench.driverbench.errors import TurnFailed
@@ -34,6 +35,7 @@ from bench.sparkbench.turn import FILES, JETSTREAM, Turn
 from bench.stack import Stack
 from bench.verdict import Verdict
 from bench.wire.errors import WireError
+from bench.wire.native.library import library
 
 REPORTS = Path("reports")
 OUTPUT = REPORTS / "spark.json"
@@ -53,7 +55,7 @@ class Plan:
     rehearse_s: int
 
 
-FULL = Plan(2_000_000, 200_000, 3, 3, (EMISSION_RATE, 60_000, 80_000, 100_000), Length(20, 60), 40)
+FULL = Plan(4_000_000, 200_000, 3, 3, (EMISSION_RATE, 60_000, 80_000, 100_000), Length(20, 60), 40)
 QUICK = Plan(400_000, 100_000, 1, 1, (EMISSION_RATE,), Length(10, 40), 10)
 
 
@@ -103,8 +105,7 @@ def _measure(options: argparse.Namespace, show: Callable[[str], None]) -> Report
     before = machine()
     turns = _compare_sources(plan, options.spark_conf, show)
     rungs = _climb(plan, options.rates or plan.rates, options.spark_conf, show)
-    settings = {"events": plan.events, "batch_rows": plan.batch_rows, "rounds": plan.rounds, "tasks": TASKS}
-    settings["rehearse_s"] = plan.rehearse_s
+    settings = _settings(plan) | {"tasks": TASKS, "rehearse_s": plan.rehearse_s}
     return Report(turns, rungs, settings, before)
 
 
@@ -113,8 +114,17 @@ def _measure_apart(options: argparse.Namespace, show: Callable[[str], None]) -> 
     plan = QUICK if options.quick else FULL
     before = machine()
     turns = _compare_sources(plan, options.spark_conf, show, apart=True)
-    settings = {"events": plan.events, "batch_rows": plan.batch_rows, "rounds": plan.rounds, "apart": True}
-    return Report(turns, (), settings, before, bars=(EFFICIENCY,))
+    return Report(turns, (), _settings(plan) | {"apart": True}, before, bars=(EFFICIENCY,))
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    return {
+        "events": plan.events,
+        "batch_rows": plan.batch_rows,
+        "warm": plan.warm,
+        "rounds": plan.rounds,
+        "compiled_wire": library() is not None,
+    }
 
 
 def _compare_sources(

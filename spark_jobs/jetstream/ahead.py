@@ -8,6 +8,8 @@ have in full it leaves to the task, which reads in the ordinary way and says wha
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Hashable
@@ -23,6 +25,7 @@ from spark_jobs.jetstream.options import SourceOptions
 
 #: What nobody has asked for in this time is let go: the query has ended, or Spark takes another worker.
 IDLE_S = 60.0
+NICENESS = 10
 
 
 class ReadAhead:
@@ -83,6 +86,7 @@ class ReadAhead:
             self._changed.notify_all()
 
     def _run(self) -> None:
+        _step_back()
         try:
             link = Link(self._options.servers, self._options.connect_timeout_ms)
             try:
@@ -124,6 +128,14 @@ class ReadAhead:
                 if self._ended:
                     return False  # nobody wants the rest; with the link go the answers on their way
         return reader.whole
+
+
+def _step_back() -> None:
+    """This thread, behind whatever Spark does now: on two cores its planning took twice as long beside it, and
+    then it stood still with all that it may hold while a core was free.
+    """
+    if sys.platform == "linux":  # elsewhere it would be the whole process
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 class Guesses:

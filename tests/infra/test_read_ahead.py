@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import psutil
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
@@ -48,6 +50,17 @@ def stored(server: LocalNats, request: pytest.FixtureRequest) -> Callable[..., S
 
 def reading(options: SourceOptions, first: int, count: int, most_held: int) -> ReadAhead:
     return ReadAhead(options, first, count, most_held, partial(RowShape(SCHEMA, options).rows, floor_ms=0))
+
+
+def test_it_reads_behind_whatever_else_is_to_do(stored):
+    """On a busy machine it would take the cores that Spark needs to use what it reads."""
+    before = {thread.id for thread in psutil.Process().threads()}
+    ahead = reading(stored(), 1, 100, 500)
+    list(ahead.rows(200, EVENTS + 1))
+    new = [thread.id for thread in psutil.Process().threads() if thread.id not in before]
+    assert module.NICENESS in [os.getpriority(os.PRIO_PROCESS, thread) for thread in new]
+    assert os.getpriority(os.PRIO_PROCESS, os.getpid()) < module.NICENESS, "the whole process stepped back"
+    ahead.stop()
 
 
 def numbers(batches: Iterator[pa.RecordBatch]) -> list[int]:

@@ -18,6 +18,7 @@ from bench.source.book import SourceBook
 from bench.source.outcome import Rounds
 from bench.source.spark_engine import SparkSource
 from bench.sparkbench.preload import TASKS
+from bench.wire.native.library import library
 from tests.cases.suite_output import close_book, now_and_then
 
 BOOK = pytest.StashKey[SourceBook]()
@@ -73,6 +74,7 @@ def book(pytestconfig, settings, nats_stack, full) -> SourceBook:
     book.manifest = {
         "full": full,
         "tasks": TASKS,
+        "compiled_wire": library() is not None,
         "nats": identity(nats),
         "machine": machine(),
         "git": git_state(),
