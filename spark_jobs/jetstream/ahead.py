@@ -131,7 +131,7 @@ class ReadAhead:
 
 
 def _step_back() -> None:
-    """This thread, behind whatever Spark does now: on two cores its planning took twice as long beside it, and
+    """This thread, behind all that Spark does: on two cores its planning took twice as long beside it, and
     then it stood still with all that it may hold while a core was free.
     """
     if sys.platform == "linux":  # elsewhere it would be the whole process

@@ -80,7 +80,8 @@ def test_no_more_is_held_than_allowed(stored):
     """A worker would take the whole backlog into its memory."""
     ahead = reading(stored(), 1, 100, 350)
     assert numbers(ahead.rows(200, EVENTS + 1)) == list(range(1, 200))
-    wait_until(lambda: ahead.held >= 300, 10, "nothing is read ahead")
+    # It stops where there is no room for a whole request, and that depends on when it looked.
+    wait_until(lambda: ahead.held > 350 - 100, 10, "nothing is read ahead")
     time.sleep(0.2)
     assert ahead.held <= 350
     ahead.stop()
