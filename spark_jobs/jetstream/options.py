@@ -58,7 +58,7 @@ class SourceOptions(LinkOptions):
     direct_get: bool = True
     #: Of messages that a worker may read before a task asks for them, where direct gets are used; 0 is none.
     #: See ahead.py.
-    read_ahead_bytes: int = 256 * 1024 * 1024
+    read_ahead_bytes: int = 128 * 1024 * 1024
     durable: str = ""
     format: Format = "json"
     mode: Mode = "FAILFAST"
