@@ -33,6 +33,9 @@ DEFAULTS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     # The job tells an error in one line; for the rest of the story set it to WARN.
     "spark.log.level": "FATAL",
+    # Over TCP the JVM's second write to a worker waits for the delayed acknowledgement of its first: 40 ms a
+    # task, most of what a small batch takes.
+    "spark.python.unix.domain.socket.enabled": "true",
     # A worker that lives on keeps its connection to the server.
     "spark.python.worker.reuse": "true",
 }

@@ -193,10 +193,13 @@ def _take_header_run(
     if line_end < 0 or not buffer.startswith(b"HMSG ", position):
         return position
     size, header_size = _sizes(buffer, position, line_end, is_plain=False)
+    end = line_end + 2 + size + 2
+    if end > stop or not buffer.startswith(b"HMSG ", end, stop):
+        return position  # a single one, a direct get's end, say: no reason to look for all lines
     feeds = line_feeds.after(position)
-    lines = int(np.searchsorted(feeds, line_end + 2 + size + 2))
+    lines = int(np.searchsorted(feeds, end))
     frames = len(feeds) // lines
-    if frames == 0 or line_end + 2 + size + 2 > stop:
+    if frames == 0:
         return position
     line_ends = feeds[0 : frames * lines : lines] - 1
     ends = feeds[lines - 1 : frames * lines : lines] + 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -43,15 +44,18 @@ from spark_jobs.jetstream.timings import Stopwatch, stopwatch
 _LEAST_ROWS = 500
 #: This worker's.
 _guesses = Guesses()
+#: The second one finds all that is imported on the way through the first.
+_UNSETTLED_TASKS = 2
+_tasks_begun = itertools.count()
 
 
-@lru_cache(maxsize=1)
 def _settle() -> None:
-    """Once a worker: Spark's daemon collects garbage after every task, and would look through all that was
-    imported each time, which was a twelfth of the workers' time.
+    """Spark's daemon collects garbage after every task, and would look through all that was imported each
+    time: a twelfth of the workers' time, and 5 ms in which nothing is read ahead.
     """
-    gc.collect()
-    gc.freeze()
+    if next(_tasks_begun) < _UNSETTLED_TASKS:
+        gc.collect()
+        gc.freeze()
 
 
 class JetStreamSource(DataSource):
