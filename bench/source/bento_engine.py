@@ -32,6 +32,9 @@ class BentoSource:
     def __init__(self, nats: NatsEndpoint, broker: Broker, image: str | None = None) -> None:
         self._nats, self._broker, self._image = nats, broker, image
 
+    def rehearse(self, backlog: Backlog, pipeline: Pipeline) -> None:
+        pass
+
     def play(self, backlog: Backlog, mode: Mode, pipeline: Pipeline) -> SourceTurn:
         process = BentoProcess(self._image)
         files = f"{backlog.preload.folder}/*.json"

@@ -69,6 +69,9 @@ def run_case(
     """Files and source turn about, then the bare reader with both cores to itself."""
     turns: list[SourceTurn] = []
     warm = rounds.warm if engine.warms_up else 0
+    if warm:
+        show(f"{engine.variant} {pipeline}: a rehearsal")
+        engine.rehearse(backlog, pipeline)
     for number in range(warm + rounds.counted):
         for mode in (FILES, JETSTREAM):
             turn = engine.play(backlog, mode, pipeline)

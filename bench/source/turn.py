@@ -57,6 +57,10 @@ class SourceEngine(Protocol):
         """Whether it becomes faster in its first turns."""
         ...
 
+    def rehearse(self, backlog: Backlog, pipeline: Pipeline) -> None:
+        """Whatever makes it as fast as one that has run for long, before its first turn."""
+        ...
+
     def play(self, backlog: Backlog, mode: Mode, pipeline: Pipeline) -> SourceTurn: ...
 
     def settings(self) -> dict[str, Any]:

@@ -50,6 +50,10 @@ class Batch:
         start = self.index.line_ends[i] + 2
         return bytes(self.buffer[start : start + self.index.header_sizes.get(i, 0)])
 
+    def is_status(self, i: int) -> bool:
+        """Whether message i has a status in its first header line ("NATS/1.0 204 EOB"): the server's own."""
+        return self.buffer.startswith(b"NATS/1.0 ", int(self.index.line_ends[i]) + 2)
+
     def payload(self, i: int) -> bytes:
         start = self.index.line_ends[i] + 2 + self.index.header_sizes.get(i, 0)
         return bytes(self.buffer[start : self.index.ends[i] - 2])

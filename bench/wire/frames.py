@@ -100,7 +100,6 @@ def index_frames(buffer: bytes | bytearray, start: int, stop: int) -> FrameIndex
         line_feeds = _LineFeeds(buffer, start, stop)
         while True:
             run_end = _take_run(buffer, position, line_feeds, found)
-            run_end = _take_header_run(buffer, run_end, stop, line_feeds, found)
             after = _take_singly(buffer, run_end, stop, found, limit=1)
             # Bodies with line feeds of their own, or large ones: the rest is cheaper one by one.
             worth_it = run_end - position >= _WORTH_SCANNING and after - run_end <= _SCAN_LIMIT
@@ -136,20 +135,24 @@ def _find_line_feeds(buffer: bytes | bytearray, start: int, stop: int) -> Ints:
 
 
 def _take_run(buffer: bytes | bytearray, position: int, line_feeds: _LineFeeds, found: _Found) -> int:
-    """Take the run of MSG frames without headers that starts at `position`.
+    """Take the run of frames that starts at `position`.
 
     The words of a line are not counted: where a frame ends does not depend on them.
     """
     native = calls()
     if native is None:
-        return _take_run_by_numpy(buffer, position, line_feeds, found)
+        run_end = _take_run_by_numpy(buffer, position, line_feeds, found)
+        return _take_header_run(buffer, run_end, line_feeds.stop, line_feeds, found)
     room = (line_feeds.stop - position) // _USUAL_FRAME + 1
-    starts, line_ends, ends = np.empty((3, room), np.int64)
+    starts, line_ends, ends, header_sizes = np.empty((4, room), np.int64)
     data = np.frombuffer(buffer, np.uint8)
-    places = (address(starts), address(line_ends), address(ends))
-    count = native.plain_frames(address(data), position, line_feeds.stop, room, *places)
+    places = (address(starts), address(line_ends), address(ends), address(header_sizes))
+    count = native.frames(address(data), position, line_feeds.stop, room, *places)
     if count == 0:
         return position
+    with_headers = header_sizes[:count].nonzero()[0]
+    sizes = header_sizes[with_headers].tolist()
+    found.header_sizes.update(zip((with_headers + found.count).tolist(), sizes, strict=True))
     found.add(starts[:count], line_ends[:count], ends[:count])
     return int(ends[count - 1])
 
@@ -157,6 +160,7 @@ def _take_run(buffer: bytes | bytearray, position: int, line_feeds: _LineFeeds, 
 def _take_run_by_numpy(
     buffer: bytes | bytearray, position: int, line_feeds: _LineFeeds, found: _Found
 ) -> int:
+    """Take the run of MSG frames, those without headers."""
     feeds = line_feeds.after(position)
     pairs = len(feeds) // 2
     if pairs == 0:

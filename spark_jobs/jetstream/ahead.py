@@ -90,7 +90,7 @@ class ReadAhead:
         try:
             link = Link(self._options.servers, self._options.connect_timeout_ms)
             try:
-                while (target := self._next_target()) and self._read(link, target):
+                while self._waits_for_room() and self._read(link):
                     pass
             finally:
                 link.close()
@@ -101,25 +101,26 @@ class ReadAhead:
         finally:
             self.stop()
 
-    def _next_target(self) -> int:
-        """Up to where there is room, waited for; 0 when nothing more is wanted.
-
-        What is asked for is read to its end at once: the server ends a connection that takes nothing.
-        """
+    def _waits_for_room(self) -> bool:
+        """False when nothing more is wanted."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._ended or self._has_room(), IDLE_S):
                 self._held.clear()
-            return self._target() if self._has_room() and not self._ended else 0
-
-    def _target(self) -> int:
-        return min(self._limit, self.position + self._most_held)
+            return self._has_room() and not self._ended
 
     def _has_room(self) -> bool:
-        return self._target() >= min(self._read_to + self._count, self._limit) > self._read_to
+        return self._may_ask(self._read_to) > self._read_to
 
-    def _read(self, link: Link, target: int) -> bool:
+    def _may_ask(self, unasked: int) -> int:
+        """For whole requests only. What is asked for is read to its end at once: the server ends a connection
+        that takes nothing.
+        """
+        end = min(unasked + self._count, self._limit)
+        return end if end <= self.position + self._most_held else unasked
+
+    def _read(self, link: Link) -> bool:
         reader = DirectReader(link, self._options.stream, self._options.linger_ms / 1000)
-        for _, batches in reader.pieces(self._read_to, target, self._count, self._take):
+        for _, batches in reader.pieces(self._read_to, self._may_ask, self._count, self._take):
             with self._changed:
                 for batch in batches:
                     self._read_to += batch.num_rows

@@ -46,7 +46,7 @@ def read_range(
     if direct and first < end:
         try:
             reader = DirectReader(link_to(options), options.stream, options.linger_ms / 1000)
-            for position, taken in reader.pieces(first, end, direct, take):  # noqa: B007 - where to go on
+            for position, taken in reader.pieces(first, lambda _: end, direct, take):  # noqa: B007 - where to go on
                 yield from taken
             if not reader.whole:
                 drop_link(options)

@@ -28,19 +28,27 @@ class Server:
         self._held, self._most = sorted(held), most
         self._sizes = sizes
         self._coming, self._buffer = b"", b""
+        self.asked_for_headers: list[bool] = []
         self.connection = self
 
     def new_inbox(self) -> str:
         return "_INBOX.x"
 
     def send(self, data: bytes) -> None:
-        for seq, count in re.findall(rb'"seq":(\d+),"batch":(\d+)', data):
-            self._answer(int(seq), min(int(count), self._most))
+        for seq, count, bare in re.findall(rb'"seq":(\d+),"batch":(\d+),.*"no_hdr":(true|false)', data):
+            self.asked_for_headers.append(bare == b"false")
+            self._answer(int(seq), min(int(count), self._most), bare == b"true")
 
-    def _answer(self, first: int, count: int) -> None:
+    def _answer(self, first: int, count: int, bare: bool) -> None:
         found = [seq for seq in self._held if seq >= first][:count]
         for seq in found:
-            self._coming += b"MSG _INBOX.x 3 %d\r\n%d\r\n" % (len(b"%d" % seq), seq)
+            body = b"%d" % seq
+            if bare:
+                self._coming += b"MSG _INBOX.x 3 %d\r\n%s\r\n" % (len(body), body)
+            else:
+                head = b"NATS/1.0\r\nNats-Sequence: %d\r\n\r\n" % seq
+                sizes = b"%d %d" % (len(head), len(head) + len(body))
+                self._coming += b"HMSG _INBOX.x 3 %s\r\n%s%s\r\n" % (sizes, head, body)
         status = b" 404 Message Not Found"
         if found:
             status = b" 204 EOB\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: %d" % found[-1]
@@ -74,7 +82,7 @@ def read(server: Server, first: int, end: int, count: int) -> tuple[list[int], i
     """The events that left, where to go on, and whether that is the end."""
     reader = DirectReader(server, "S", 0.0)  # type: ignore[arg-type]
     events, position = [], first
-    for position, taken in reader.pieces(first, end, count, lambda chunk: chunk.batch.payloads()):  # noqa: B007
+    for position, taken in reader.pieces(first, lambda _: end, count, lambda chunk: chunk.batch.payloads()):  # noqa: B007
         events += [int(text) for payloads in taken for text in payloads]
     return events, position, reader.whole
 
@@ -94,6 +102,32 @@ def test_only_the_ranges_own_events_leave(data: st.DataObject) -> None:
     assert whole == (position == end)
     if not gone & set(range(first, end)):
         assert whole
+
+
+def test_now_and_then_an_answer_has_headers():
+    """The server's buffers would stay too small for a line end; or each event would cost it its headers."""
+    server = Server(set(range(1, 401)), [10_000])
+    assert read(server, 1, 401, 5) == (list(range(1, 401)), 401, True)
+    assert [n for n, with_headers in enumerate(server.asked_for_headers) if with_headers] == [1, 21, 41, 61]
+
+
+def test_no_more_is_asked_for_than_may_be():
+    """Reading ahead would hold more than it may, or end for good where it had only to wait."""
+    server = Server(set(range(1, 401)), [10_000])
+    reader = DirectReader(server, "S", 0.0)  # type: ignore[arg-type]
+    bounds = iter([11, 11, 26, 36])
+
+    def may_ask(unasked: int) -> int:
+        return max(unasked, next(bounds, 36))
+
+    events = [
+        int(text)
+        for _, taken in reader.pieces(1, may_ask, 10, lambda chunk: chunk.batch.payloads())
+        for payloads in taken
+        for text in payloads
+    ]
+    assert events == list(range(1, 36))
+    assert reader.whole
 
 
 def test_an_answer_cut_short_by_its_size_is_not_whole():
@@ -128,7 +162,7 @@ def test_large_events_are_asked_for_in_smaller_numbers():
 def test_what_direct_gets_cannot_bring_is_read_by_a_consumer(monkeypatch, error):
     """A user who may not ask for direct gets, or a server that went away, would fail the query."""
 
-    def pieces(_self, first, _end, _count, _take):
+    def pieces(_self, first, _may_ask, _count, _take):
         yield first + 2, ["two by direct gets"]
         raise error
 

@@ -19,7 +19,7 @@ _PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64
 class Calls:
     """As the C files say what each takes and gives."""
 
-    plain_frames: Callable[..., int]
+    frames: Callable[..., int]
     scan: Callable[..., int]
     gather: Callable[..., None]
 
@@ -30,8 +30,8 @@ def calls() -> Calls | None:
     native = library()
     if native is None:
         return None
-    frames, scan, gather = native.jetlag_plain_frames, native.jetlag_scan, native.jetlag_gather
-    frames.argtypes = [_PLACE, _COUNT, _COUNT, _COUNT, _PLACE, _PLACE, _PLACE]
+    frames, scan, gather = native.jetlag_frames, native.jetlag_scan, native.jetlag_gather
+    frames.argtypes = [_PLACE, _COUNT, _COUNT, _COUNT, _PLACE, _PLACE, _PLACE, _PLACE]
     frames.restype = _COUNT
     scan.argtypes = [
         *(_PLACE, _PLACE, _PLACE, _COUNT),

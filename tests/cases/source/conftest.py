@@ -64,7 +64,7 @@ def backlogs(broker, tmp_path_factory) -> Iterator[Backlogs]:
 
 @pytest.fixture(scope="session")
 def rounds(full) -> Rounds:
-    return Rounds(counted=3, warm=3, gated=True) if full else Rounds()
+    return Rounds(counted=5, warm=3, gated=True) if full else Rounds()
 
 
 @pytest.fixture(scope="session")
