@@ -73,7 +73,7 @@ class DirectReader:
                 unasked = self._ask(unasked, end)
             if not self._asked:
                 break
-            for part, is_end in _parts(self._receive(last=may_ask(unasked) <= unasked)):
+            for part, is_end in _parts(self._receive()):
                 if not is_end:
                     seqs = np.arange(position, position + len(part), dtype=np.int64)
                     held.append(take(Chunk(part, seqs)))
@@ -99,17 +99,17 @@ class DirectReader:
         self._asked.append(end)
         return end
 
-    def _receive(self, last: bool) -> Batch:
+    def _receive(self) -> Batch:
         connection = self._connection
         if not connection.fill(_SILENCE_S):
             raise ConnectionLost(f"no answer to {self._subject} for {_SILENCE_S:g} s")
-        while connection.unread_bytes < CHUNK_BYTES and not (last and self._all_here()):
+        while connection.unread_bytes < CHUNK_BYTES and not self._all_here():
             if not connection.fill(self._linger_s):
                 break
         return connection.take()
 
     def _all_here(self) -> bool:
-        """Whether the end of the last answer has come, so that to linger would be to wait for nothing."""
+        """Whether all that was asked for has come, so that to linger would be to wait for nothing."""
         connection = self._connection
         return (
             _END in connection.unread_tail(_END_BYTES) and connection.unread_count(_END) >= len(self._asked)

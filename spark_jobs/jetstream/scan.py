@@ -17,6 +17,7 @@ from bench.wire.frames import Bytes, Flags, Ints
 from bench.wire.native.calls import Calls, address, calls
 
 _STRING, _WHOLE_NUMBER = 0, 1
+_LAST_ASCII = 0x7F
 
 
 class Scanner:
@@ -67,10 +68,11 @@ class Scanner:
         self._native.gather(*places, rows, address(offsets[1:]), address(text))
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
         strings = pa.Array.from_buffers(pa.string(), rows, buffers)
-        try:
-            strings.validate(full=True)  # UTF-8
-        except pa.ArrowInvalid:
-            return None
+        if len(text) and text.max() > _LAST_ASCII:
+            try:
+                strings.validate(full=True)  # UTF-8
+            except pa.ArrowInvalid:
+                return None
         nothing = pa.scalar(None, pa.string())
         return pc.if_else(pa.array(missing), nothing, strings) if any_missing else strings
 
