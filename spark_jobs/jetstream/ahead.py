@@ -113,7 +113,7 @@ class ReadAhead:
 
     def _may_ask(self, unasked: int) -> int:
         """For whole requests only. What is asked for is read to its end at once: the server ends a connection
-        that takes nothing.
+        that takes nothing. Asked without the lock too: a task only ever makes more room.
         """
         end = min(unasked + self._count, self._limit)
         return end if end <= self.position + self._most_held else unasked

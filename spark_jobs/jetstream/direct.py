@@ -1,9 +1,9 @@
 """Read a range of sequences by batched direct gets: no consumer, so a tenth less work for the server.
 
-An answer is bare payloads, then an end that names the last sequence. As many payloads as asked for and the
-last sequence where it must be mean: no gap. Only then does anything leave here, since an event that is gone
-makes the server go on with later ones, which are not the range's. At the first answer that is not whole we
-end; who called us reads the rest in another way.
+An answer is payloads, bare or with headers, then an end that names the last sequence. As many payloads as
+asked for and the last sequence where it must be mean: no gap. Only then does anything leave here, since an
+event that is gone makes the server go on with later ones, which are not the range's. At the first answer that
+is not whole we end; who called us reads the rest in another way.
 """
 
 from __future__ import annotations
