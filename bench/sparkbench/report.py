@@ -11,9 +11,10 @@ from typing import Any
 import orjson
 
 from bench.driverbench.tables import aligned
-from bench.gates import Gate, GateReport, evaluate
+from bench.gates import Gate, GateReport, GateResult, evaluate
 from bench.infra.nats_config import go_runtime
 from bench.manifest import git_state
+from bench.report.numbers import beside
 from bench.sparkbench.ladder import Rung, emission_delay_ms_p99, sustained
 from bench.sparkbench.turn import FILES, JETSTREAM, RAW, Turn, efficiency, median_turn
 
@@ -86,16 +87,7 @@ class Report:
 
     def _bars(self) -> list[str]:
         head = ("figure", "bar", "seen", "")
-        rows = [
-            (
-                result.gate.metric,
-                f"{result.gate.comparison} {result.gate.bound:,g}",
-                "-" if result.observed is None else f"{result.observed:,.4g}",
-                "holds" if result.passed else "MISSED",
-            )
-            for result in self.judged.results
-        ]
-        return aligned([head, *rows], 1)
+        return aligned([head, *map(_bar, self.judged.results)], 1)
 
 
 def _source(row: Turn) -> tuple[str, ...]:
@@ -104,6 +96,16 @@ def _source(row: Turn) -> tuple[str, ...]:
         f"{row.events_per_s:,.0f}",
         f"{row.client_cpu_s_per_million:.2f}",
         f"{row.server_cpu_s_per_million:.2f}",
+    )
+
+
+def _bar(result: GateResult) -> tuple[str, ...]:
+    seen, bound = beside(result.gate.metric, result.observed, result.gate.bound)
+    return (
+        result.gate.metric,
+        f"{result.gate.comparison} {bound}",
+        seen,
+        "holds" if result.passed else "MISSED",
     )
 
 

@@ -78,6 +78,14 @@ def test_every_bar_can_be_missed(jetstream, rungs, verdict, tmp_path):
     assert told["efficiency"] == pytest.approx(jetstream / 100)
 
 
+def test_bars_are_told_as_people_read_them():
+    """If this fails, 100,000 events/s are told as 1e+05, or a figure just past its bar looks equal to it."""
+    rungs = [rung(10_000, "PASS", 1_200.4), rung(100_000, "PASS")]
+    bars = "\n".join(Report(turns(100.0, 120.0, 90.0), rungs, {}, {}).tables()[2])
+    assert "100,000/s" in bars
+    assert "1200.4" in bars
+
+
 def told(*batches: tuple[int, int]) -> dict:
     of = [{"rows": rows, "trigger_ms": ms} for rows, ms in batches]
     return {"mode": FILES, "batches": of, "elapsed_s": 1.0, "spark_cpu_s": 3.0, "server_cpu_s": 1.5}
