@@ -87,10 +87,17 @@ def steady_per_s(with_rows: Sequence[BatchLine]) -> float | None:
     return sum(line.rows for line in counted) / took_ms * 1000 if took_ms else None
 
 
-def wall_per_s(lines: Sequence[BatchLine]) -> float | None:
-    """Rows a second by the clock, from the end of the first micro-batch to the end of the last with rows."""
+def live_per_s(lines: Sequence[BatchLine], start_ns: int) -> float | None:
+    """Rows a second by the clock, from the end of the first micro-batch to the end of the last with rows.
+
+    Where a slow start put most of a short case into the first: of all rows, from when the first was due. The
+    few that are left would be taken for a standstill.
+    """
     with_rows = [line for line in lines if line.rows]
-    if len(with_rows) < 2:
-        return steady_per_s(with_rows)
-    took_ns = with_rows[-1].at_ns - with_rows[0].at_ns
-    return sum(line.rows for line in with_rows[1:]) / took_ns * 1e9 if took_ns > 0 else None
+    if not with_rows:
+        return None
+    rows, since_ns = sum(line.rows for line in with_rows[1:]), with_rows[0].at_ns
+    if rows < with_rows[0].rows:
+        rows, since_ns = rows + with_rows[0].rows, start_ns
+    took_ns = with_rows[-1].at_ns - since_ns
+    return rows / took_ns * 1e9 if took_ns > 0 else None

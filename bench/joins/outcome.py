@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.gates import GateReport, evaluate
-from bench.joins.batches import BatchLine, Figures, batch_figures, wall_per_s
+from bench.joins.batches import BatchLine, Figures, batch_figures, live_per_s
 from bench.joins.case import JoinCase
 from bench.joins.joined import Joined
 from bench.joins.ledger import JoinAccount, due_epoch_ns, intended_epoch_ns, settle
@@ -146,7 +146,7 @@ def _rates(case: JoinCase, seen: Seen, account: JoinAccount) -> Figures:
     rows = sum(line.rows for line in seen.lines)
     rate = batch_figures(seen.lines)["batch_rows_per_s"]
     if seen.published is not None:
-        rate = wall_per_s(seen.lines)
+        rate = live_per_s(seen.lines, seen.published.start_epoch_ns)
     memory = [sample.memory_bytes for sample in seen.samples if sample.memory_bytes is not None]
     emitted_share = account.hits / account.facts
     return {

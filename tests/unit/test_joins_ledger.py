@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.joins.batches import BatchLine, batch_figures, batch_lines
+from bench.joins.batches import BatchLine, batch_figures, batch_lines, live_per_s
 from bench.joins.case import Alerts, JoinCase
 from bench.joins.joined import Joined, _decoder, nothing_joined
 from bench.joins.ledger import due_epoch_ns, intended_epoch_ns, settle
@@ -204,8 +204,8 @@ def test_an_alert_on_what_was_not_measured_is_invalid():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"lines": [line(0, emitted=2_001)]}, "emitted_twice"),
-        ({"lines": [line(0, late_dropped=1)]}, "late_dropped"),
+        ({"lines": [line(1, emitted=2_001)]}, "emitted_twice"),
+        ({"lines": [line(1, late_dropped=1)]}, "late_dropped"),
     ],
 )
 def test_what_the_broker_hides_is_seen(more, said):
@@ -256,6 +256,15 @@ def test_batches_are_summed_over_operators_and_counted_once():
     assert figures["lookup_us"] == pytest.approx(300.0)
     assert figures["batch_rows_per_s"] == pytest.approx(2_000)
     assert batch_figures([])["batch_rows_per_s"] is None
+
+
+def test_a_live_rate_does_not_hang_on_how_the_rows_fell_into_batches():
+    """A slow start that puts nearly all rows into the first batch would look like a join at a standstill."""
+    begin_ns = START_NS - 1_000_000_000
+    assert live_per_s([line(0, 600), line(1, 1_000), line(2, 0)], begin_ns) == pytest.approx(1_000 / 1.25)
+    assert live_per_s([line(0, 8_249), line(1, 14), line(2, 0)], begin_ns) == pytest.approx(8_263 / 2.25)
+    assert live_per_s([line(0, 1_000)], begin_ns) == pytest.approx(1_000)
+    assert live_per_s([line(0, 0)], begin_ns) is None
 
 
 def test_a_batch_without_state_or_rows_is_told_too():
