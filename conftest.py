@@ -28,6 +28,7 @@ from bench.progress import Progress
 from bench.report import NotRun
 from bench.runfiles import ReportsError
 from bench.runner import Runner
+from bench.selection import leaves_out_unit_tests
 from bench.session import Ending, Session, end
 from bench.settings import RawOptions, Settings, UsageError, check_options, check_rates
 from bench.stack import Stack
@@ -37,6 +38,8 @@ SETTINGS = pytest.StashKey[Settings]()
 SESSION = pytest.StashKey[Session]()
 ENDING = pytest.StashKey[Ending]()
 SCREEN = pytest.StashKey[TextIO]()
+
+UNIT_TESTS = Path(__file__).parent / "tests" / "unit"
 
 #: Errors that say all there is in their text; a traceback would bury it.
 SELF_EXPLAINING = (EngineError, FaultError, InfraError, ReportsError, RunFailed, TurnFailed)
@@ -131,6 +134,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def _raw_options(config: pytest.Config) -> RawOptions:
     names = RawOptions.__dataclass_fields__
     return RawOptions(**{name: config.getoption(f"--{name.replace('_', '-')}") for name in names})
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Unit tests are not read only to be deselected: that takes longer than the start of a case."""
+    if collection_path != UNIT_TESTS or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return None
+    return config.getoption("--matrix") or leaves_out_unit_tests(config.getoption("-m")) or None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
