@@ -41,6 +41,7 @@ class MatrixPlan:
         self._runs = {run.node_id: run for run in runs}
         self._began: dict[str, float] = {}
         self._took_s: dict[str, float] = {}
+        self._skipped: set[str] = set()
 
     def start(self, node_id: str) -> None:
         if node_id in self._runs:
@@ -49,6 +50,12 @@ class MatrixPlan:
     def finish(self, node_id: str) -> None:
         if node_id in self._began:
             self._took_s.setdefault(node_id, time.monotonic() - self._began[node_id])
+
+    def skip(self, node_id: str) -> None:
+        """Its engine is not at hand: no run of it will take any time."""
+        if node_id in self._runs:
+            variant = self._runs[node_id].variant
+            self._skipped |= {one.node_id for one in self._runs.values() if one.variant == variant}
 
     def not_reached(self, interrupted: bool) -> list[NotRun]:
         """What a reader must not take for forgotten after Ctrl-C or -x."""
@@ -82,7 +89,10 @@ class MatrixPlan:
         """What it took; else the plan, corrected by what runs of its kind took beside their plan so far."""
         if run.node_id in self._took_s:
             return self._took_s[run.node_id]
-        done = [self._runs[node_id] for node_id in self._took_s if self._runs[node_id].kind == run.kind]
+        if run.node_id in self._skipped:
+            return 0.0
+        measured = self._took_s.keys() - self._skipped
+        done = [self._runs[node_id] for node_id in measured if self._runs[node_id].kind == run.kind]
         if not done:
             return run.expected_s
         extra_s = sum(self._took_s[one.node_id] - one.expected_s for one in done) / len(done)

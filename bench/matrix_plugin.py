@@ -51,6 +51,10 @@ class MatrixPlugin:
         if self._session.plan is not None:
             self._session.plan.start(nodeid)
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if self._session.plan is not None and report.skipped:
+            self._session.plan.skip(report.nodeid)
+
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         if self._session.plan is not None:
             self._session.plan.finish(nodeid)

@@ -56,6 +56,21 @@ def test_it_learns_from_what_runs_really_take(clock: Clock) -> None:
     assert plan.told().endswith("20 min left")
 
 
+def test_an_engine_that_is_not_at_hand_takes_no_time(clock: Clock) -> None:
+    """If this fails, half the engines missing means twice the time promised, and then half of it."""
+    runs = [("C", "spark"), ("C", "arroyo"), ("D", "spark"), ("D", "arroyo"), ("F", "spark")]
+    plan = MatrixPlan([planned(f"{case}-{engine}", case, engine, SETTINGS) for case, engine in runs])
+    plan.start("C-spark")
+    clock.now += 240
+    plan.finish("C-spark")
+    assert plan.told().endswith("16 min left")
+    plan.start("C-arroyo")
+    plan.skip("C-arroyo")
+    plan.finish("C-arroyo")
+    plan.start("D-spark")
+    assert plan.told() == "3/5 ████░░░░░░░░ 8 min left"
+
+
 def test_what_was_not_reached_is_named() -> None:
     """If this fails, a matrix that was cut off looks whole."""
     plan = plan_of("A", "B", "C")
