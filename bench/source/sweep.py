@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
+from statistics import median, median_low
 from typing import Any
 
 from bench.gates import Gate, GateReport, evaluate
@@ -75,19 +76,43 @@ class Point:
         return {"name": self.cell.name, "default": self.cell.is_default, **asdict(self)}
 
 
+@dataclass(frozen=True)
+class Size:
+    #: Events where they come one at a time, in proportion more where they come in batches.
+    one_by_one: int
+    #: One turn of half a second says little of a cell: a pause of the server halves its rate.
+    passes: int
+
+
 def run_sweep(
     spark: SparkSource,
     backlog: Backlog,
     cells: Sequence[Cell],
-    one_by_one: int,
+    size: Size,
     show: Callable[[str], None],
-) -> Iterator[Point]:
-    """`one_by_one` events where they come one at a time, in proportion more where they come in batches."""
-    for number, cell in enumerate(cells):
-        events = min(backlog.events, one_by_one * cell.fetch_batch)
-        point = measure(spark, backlog, cell, events)
-        show(f"sweep {number + 1} of {len(cells)}, {cell.name}: {point.events_per_s:,.0f} events/s")
-        yield point
+) -> Iterator[list[Point]]:
+    """What is known by then: all cells, then all again, so that a bad minute hits no cell alone."""
+    turns: dict[Cell, list[Point]] = {cell: [] for cell in cells}
+    for number in range(size.passes * len(cells)):
+        cell = cells[number % len(cells)]
+        events = min(backlog.events, size.one_by_one * cell.fetch_batch)
+        turns[cell].append(measure(spark, backlog, cell, events))
+        rate = turns[cell][-1].events_per_s
+        show(f"sweep {number + 1} of {size.passes * len(cells)}, {cell.name}: {rate:,.0f} events/s")
+        yield [middle(points) for points in turns.values() if points]
+
+
+def middle(turns: Sequence[Point]) -> Point:
+    """The medians of a cell; what was wrong in any of its turns stays wrong."""
+    return replace(
+        turns[0],
+        chunks=median_low(turn.chunks for turn in turns),
+        events_per_s=median(turn.events_per_s for turn in turns),
+        held_ms_p50=median(turn.held_ms_p50 for turn in turns),
+        held_ms_p99=median(turn.held_ms_p99 for turn in turns),
+        wrong_count=sum(turn.wrong_count for turn in turns),
+        wrong_sum=sum(turn.wrong_sum for turn in turns),
+    )
 
 
 def measure(spark: SparkSource, backlog: Backlog, cell: Cell, events: int) -> Point:

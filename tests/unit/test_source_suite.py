@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from bench.source.book import SourceBook
 from bench.source.breakdown import stages
 from bench.source.growth import Growth
 from bench.source.outcome import judge
-from bench.source.sweep import Cell, Point, all_cells, beaten_by, default_cell, front, judge_sweep
+from bench.source.sweep import Cell, Point, all_cells, beaten_by, default_cell, front, judge_sweep, middle
 from bench.source.truth import kept_totals
 from bench.source.turn import SourceTurn
 from bench.sparkbench.preload import Preload
@@ -134,6 +135,16 @@ def test_the_default_is_beaten_only_beyond_the_noise():
 def test_the_sweep_can_be_red(points, verdict):
     """A sweep without its collapse, or with a better setting than the default, would pass."""
     assert judge_sweep(points, 2, full=True).verdict is verdict
+
+
+def test_a_cell_is_its_median_but_what_was_wrong_once_stays_wrong():
+    """A pause of the server would be told as the setting's, or a turn that lost an event be voted down."""
+    turns = [point(256, 5, rate, held) for rate, held in [(90, 3.0), (30, 9.0), (100, 2.0)]]
+    turns[2] = replace(turns[2], wrong_count=1, wrong_sum=7)
+    one = middle(turns)
+    assert (one.events_per_s, one.held_ms_p99) == (90, 3.0)
+    assert (one.wrong_count, one.wrong_sum) == (1, 7)
+    assert one.cell == turns[0].cell
 
 
 def test_the_sweep_has_every_cell_once_and_the_default():

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from bench.source.growth import FULL_STEPS, SMOKE_STEPS, climb
-from bench.source.sweep import Cell, all_cells, default_cell, few_cells, judge_sweep, run_sweep
+from bench.source.sweep import (
+    PARTITIONS,
+    Cell,
+    Size,
+    all_cells,
+    default_cell,
+    few_cells,
+    judge_sweep,
+    run_sweep,
+)
 from bench.source.turn import JETSTREAM
 from bench.sparkbench.preload import TASKS
 from spark_jobs.window_aggregate import source_tasks
@@ -14,10 +23,10 @@ pytestmark = pytest.mark.source
 
 DEFAULT_TASKS = source_tasks(TASKS)
 
-#: Events of a cell, and of one in which they come one at a time.
-SMOKE_EVENTS, SMOKE_ONE_BY_ONE = 20_000, 1_000
-FULL_EVENTS, FULL_ONE_BY_ONE = 200_000, 2_000
+SMOKE_EVENTS, FULL_EVENTS = 20_000, 200_000
+SMOKE, FULL = Size(one_by_one=1_000, passes=1), Size(one_by_one=2_000, passes=3)
 WARM_TURNS = 10
+WARM_TURNS_OF_PARTITIONS = 2
 
 
 def test_the_sweep(spark, backlogs, book, full, show):
@@ -25,11 +34,9 @@ def test_the_sweep(spark, backlogs, book, full, show):
     backlog = backlogs.of(FULL_EVENTS if full else SMOKE_EVENTS)
     cells = all_cells() if full else few_cells(DEFAULT_TASKS)
     if full:
-        spark.rehearse(backlog, "filter")  # the JVM compiles; the first cell must not pay for it
-    for _ in range(WARM_TURNS if full else 0):
-        spark.play(backlog, JETSTREAM, "filter")
-    for point in run_sweep(spark, backlog, cells, FULL_ONE_BY_ONE if full else SMOKE_ONE_BY_ONE, show):
-        book.points.append(point)
+        _warm(spark, backlog)
+    for points in run_sweep(spark, backlog, cells, FULL if full else SMOKE, show):
+        book.points = points
         book.write()
     book.sweep = judge_sweep(book.points, DEFAULT_TASKS, full)
     by_cell = {point.cell: point for point in book.points}
@@ -38,6 +45,18 @@ def test_the_sweep(spark, backlogs, book, full, show):
     assert alone.events <= 2 * alone.chunks
     assert ours.events > 10 * ours.chunks
     book.sweep.raise_unless_pass()
+
+
+def _warm(spark, backlog) -> None:
+    """The first cell must not pay for the JVM's compiler, nor the first of each number of partitions for the
+    start of its Python workers.
+    """
+    spark.rehearse(backlog, "filter")
+    for _ in range(WARM_TURNS):
+        spark.play(backlog, JETSTREAM, "filter")
+    for partitions in PARTITIONS:
+        for _ in range(WARM_TURNS_OF_PARTITIONS):
+            spark.play(backlog, JETSTREAM, "filter", default_cell(partitions).options())
 
 
 def test_growth(spark, backlogs, book, full, show):
