@@ -35,6 +35,7 @@ DEFAULTS: Mapping[str, str] = {
     "spark.log.level": "FATAL",
     # Over TCP the JVM's second write to a worker waits for the delayed acknowledgement of its first: 40 ms a
     # task, most of what a small batch takes.
+    # Spark (4.3) then tells of a broken pipe when it ends a worker that was idle for a minute: no fault.
     "spark.python.unix.domain.socket.enabled": "true",
     # A worker that lives on keeps its connection to the server.
     "spark.python.worker.reuse": "true",

@@ -16,7 +16,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from types import FrameType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +32,7 @@ from spark_jobs.jetstream.options import parse_sink
 from spark_jobs.progress import ProgressFile
 from spark_jobs.rehearsal import made_up_events, rehearse
 from spark_jobs.session import build_session
+from spark_jobs.stopping import stop_between_batches, stop_silently
 from spark_jobs.tidb_sink import TidbOptions
 
 #: Only these fields leave the payload; the rest is never parsed into the JVM.
@@ -50,7 +50,6 @@ EVENT_SCHEMA = StructType(
 #: tick closes the windows, and the source plans the batch after it by itself.
 _OWN_CONF = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 _POLL_S = 0.2
-_BATCH_END_S = 3.0
 
 
 def source_tasks(cores: int) -> int:
@@ -178,15 +177,6 @@ def tidb_options(arguments: Arguments) -> TidbOptions:
     )
 
 
-def stop_between_batches(spark: SparkSession, query: StreamingQuery) -> None:
-    """A batch that is cut off is run again from the checkpoint: this is for a clean log, not for the data."""
-    deadline = time.monotonic() + _BATCH_END_S
-    while query.status["isTriggerActive"] and query.isActive and time.monotonic() < deadline:
-        time.sleep(0.005)
-    spark.sparkContext.setLogLevel("OFF")
-    query.stop()
-
-
 def run(arguments: Arguments) -> int:
     asked_to_stop = threading.Event()
 
@@ -208,11 +198,11 @@ def run(arguments: Arguments) -> int:
                 told = True
                 print(f"READY run_id={arguments.run_id}", flush=True)
         failure = query.exception() if not asked_to_stop.is_set() else None
-        stop_between_batches(spark, query)
+        stop_between_batches(spark, query, arguments.trigger_ms)
         if failure is not None:
             raise failure
     finally:
-        spark.stop()
+        stop_silently(spark)
     return 0
 
 

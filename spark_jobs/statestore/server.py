@@ -29,7 +29,7 @@ from spark_jobs.statestore.names import ENDED, READY, STORES
 from spark_jobs.statestore.progress import StateProgress
 from spark_jobs.statestore.query import Shape, conf_of, outputs, read_messages, server_access
 from spark_jobs.statestore.sink import BatchSink
-from spark_jobs.window_aggregate import stop_between_batches
+from spark_jobs.stopping import stop_between_batches, stop_silently
 
 _POLL_S = 0.1
 
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
                 told = True
                 print(READY, flush=True)
         failure = query.exception() if not asked_to_stop.is_set() else None
-        stop_between_batches(spark, query)
+        stop_between_batches(spark, query, options.trigger_ms)
         if failure is not None:
             raise failure
         if options.audit:
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
             partial.write_text(json.dumps(found, indent=1))
             partial.replace(options.audit)
     finally:
-        spark.stop()
+        stop_silently(spark)
 
 
 def main(argv: list[str]) -> int:
