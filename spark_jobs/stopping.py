@@ -6,6 +6,7 @@ process in which a Python source plans tells of a broken pipe when the JVM goes 
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 
@@ -43,5 +44,7 @@ def stop_silently(spark: SparkSession) -> None:
 
 
 def _ms_to_next_trigger(trigger_ms: int) -> float:
-    """Spark triggers at whole multiples of the interval since the epoch."""
-    return trigger_ms - time.time() * 1000 % trigger_ms if trigger_ms else 0.0
+    """Spark triggers at whole multiples of the interval since the epoch; without one no rest is better than
+    another, and to wait for such would be for nothing.
+    """
+    return trigger_ms - time.time() * 1000 % trigger_ms if trigger_ms else math.inf

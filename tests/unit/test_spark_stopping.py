@@ -35,11 +35,13 @@ class Query:
         self.stopped_ms = self._now_ms
 
 
-def stopped(monkeypatch: pytest.MonkeyPatch, batch_ms: float, begun_ms: float) -> tuple[float, float]:
+def stopped(
+    monkeypatch: pytest.MonkeyPatch, batch_ms: float, begun_ms: float, trigger_ms: int = TRIGGER_MS
+) -> tuple[float, float]:
     """How long it waited, and how far into the interval it stopped."""
     query = Query(monkeypatch, batch_ms, begun_ms)
     spark = SimpleNamespace(sparkContext=SimpleNamespace(setLogLevel=lambda _level: query._sleep(0.02)))
-    stopping.stop_between_batches(spark, query, TRIGGER_MS)  # type: ignore[arg-type]
+    stopping.stop_between_batches(spark, query, trigger_ms)  # type: ignore[arg-type]
     return query.stopped_ms - begun_ms, query.stopped_ms % TRIGGER_MS
 
 
@@ -56,6 +58,13 @@ def test_a_short_rest_is_taken_when_there_is_no_other(monkeypatch: pytest.Monkey
     waited_ms, at_ms = stopped(monkeypatch, 185, 1_000)
     assert at_ms >= 185
     assert 1_000 < waited_ms < 1_500
+
+
+def test_without_an_interval_the_first_rest_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every such job would take a second longer to stop."""
+    waited_ms, at_ms = stopped(monkeypatch, 185, 1_000, trigger_ms=0)
+    assert at_ms >= 185
+    assert waited_ms < TRIGGER_MS
 
 
 def test_a_query_without_rest_is_stopped_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
